@@ -1,0 +1,163 @@
+"""The events of a turn and their JSON.
+
+On the wire: `{seq, turn_id, type, content, completed, metadata}`. A chunk is stored without its
+`seq`, which is the id of its log entry; `frame` puts the two together and `parse` takes them apart.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from shared.usage import CallUsage, TurnUsage
+
+Agent = list[str]
+"""Path of sub-agents; empty for the turn's own agent."""
+
+
+class Place(Struct, frozen=True):
+    """`position`: turns before it, the running one included. `eta_s`: seconds, None until known."""
+
+    position: int
+    eta_s: float | None = None
+
+
+class Source(Struct, frozen=True):
+    """Which message a delta belongs to, and who speaks."""
+
+    message_id: str
+    agent: Agent = []
+
+
+class ToolCall(Struct, frozen=True, kw_only=True):
+    """A whole tool call."""
+
+    call_id: str
+    name: str
+    args: dict[str, Any]
+    agent: Agent = []
+
+
+ToolStatus = Literal["ok", "validation_error", "api_error", "error"]
+
+
+class ToolOutcome(Struct, frozen=True, kw_only=True):
+    """How a tool call ended; `elapsed_s`: seconds since its `tool_use`."""
+
+    call_id: str
+    name: str
+    status: ToolStatus
+    truncated: bool
+    agent: Agent = []
+    elapsed_s: float | None = None
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """A turn's end. Seconds: `elapsed_s` since POST, `queued_s` until its start.
+
+    `chars`: characters of the main agent's answer. `context_tokens`: prompt size of the last call.
+    """
+
+    elapsed_s: float
+    queued_s: float
+    tool_calls: int = 0
+    model_calls: int = 0
+    finish_reason: str | None = None
+    chars: int = 0
+    truncated: bool = False
+    run_id: str | None = None
+    trace_url: str | None = None
+    usage: TurnUsage = TurnUsage()
+    context_tokens: int | None = None
+
+
+class CancelSummary(Summary, frozen=True, kw_only=True):
+    """`rolled_back_messages`: messages before the restore less those after; None: no restore ran."""
+
+    rolled_back_messages: int | None = None
+
+
+class ErrorSummary(CancelSummary, frozen=True, kw_only=True):
+    """`code`: what went wrong, one of ErrorCode."""
+
+    code: str
+
+
+ErrorCode = Literal["agent", "model_error", "worker_lost"]
+
+
+class _Chunk(Struct, frozen=True, kw_only=True, tag_field="type"):
+    turn_id: str
+    content: str = ""
+    completed: bool = False
+
+
+class Queued(_Chunk, frozen=True, kw_only=True, tag="queued"):
+    metadata: Place
+
+
+class Text(_Chunk, frozen=True, kw_only=True, tag="text"):
+    metadata: Source
+
+
+class ToolUse(_Chunk, frozen=True, kw_only=True, tag="tool_use"):
+    metadata: ToolCall
+
+
+class ToolResult(_Chunk, frozen=True, kw_only=True, tag="tool_result"):
+    metadata: ToolOutcome
+
+
+class Usage(_Chunk, frozen=True, kw_only=True, tag="usage"):
+    metadata: CallUsage
+
+
+class Done(_Chunk, frozen=True, kw_only=True, tag="done"):
+    metadata: Summary
+    completed: bool = True
+
+
+class Error(_Chunk, frozen=True, kw_only=True, tag="error"):
+    metadata: ErrorSummary
+    completed: bool = True
+
+
+class Cancelled(_Chunk, frozen=True, kw_only=True, tag="cancelled"):
+    metadata: CancelSummary
+    completed: bool = True
+
+
+Terminal = Done | Error | Cancelled
+Chunk = Queued | Text | ToolUse | ToolResult | Usage | Terminal
+
+TERMINAL_TYPES = frozenset({"done", "error", "cancelled"})
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Chunk)
+
+
+class _Numbered(Struct, frozen=True):
+    seq: int
+
+
+_numbers = msgspec.json.Decoder(_Numbered)
+
+
+def type_of(chunk: Chunk) -> str:
+    """The chunk's `type` on the wire."""
+    return str(chunk.__struct_config__.tag)
+
+
+def encode(chunk: Chunk) -> bytes:
+    """The chunk as it is stored: one JSON object without `seq`."""
+    return _encoder.encode(chunk)
+
+
+def frame(seq: int, body: bytes) -> bytes:
+    """The chunk as it is sent: the stored object with its `seq` in front."""
+    return b'{"seq":%d,%b' % (seq, body[1:])
+
+
+def parse(data: bytes | str) -> tuple[int, Chunk]:
+    """A sent chunk's number and value; msgspec.DecodeError when it is not one."""
+    return _numbers.decode(data).seq, _decoder.decode(data)

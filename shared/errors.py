@@ -1,0 +1,78 @@
+"""What can go wrong, in our own words.
+
+TurnkeeperError
+├── SettingsError        a setting cannot be used
+├── RedisAway            Redis did not answer
+├── Refused              a turn that was not accepted
+│   ├── QueueFull
+│   ├── AgentMismatch
+│   └── IdempotencyConflict
+├── UnknownTurn
+├── Fenced               another claim owns the turn now
+├── WorkerLost           no heartbeat of a worker
+└── WorkerBusy           no answer of the worker in time
+"""
+
+
+class TurnkeeperError(Exception):
+    """Something went wrong that a person should be told, in a sentence of plain words."""
+
+    code = "error"
+
+
+class SettingsError(TurnkeeperError):
+    """One line that names the environment variable and what is wrong with it."""
+
+    code = "bad_setting"
+
+
+class RedisAway(TurnkeeperError):
+    """Redis cannot be reached; nothing was stored."""
+
+    code = "redis_away"
+
+
+class Refused(TurnkeeperError):
+    """A turn was not accepted; nothing was stored."""
+
+
+class QueueFull(Refused):
+    """The queue holds as many waiting turns as MAX_QUEUE allows."""
+
+    code = "queue_full"
+
+
+class AgentMismatch(Refused):
+    """The thread belongs to another agent."""
+
+    code = "agent_mismatch"
+
+
+class IdempotencyConflict(Refused):
+    """The idempotency key was used before with another body."""
+
+    code = "idempotency_conflict"
+
+
+class UnknownTurn(TurnkeeperError):
+    """No turn of this id is known."""
+
+    code = "unknown_turn"
+
+
+class Fenced(TurnkeeperError):
+    """Another claim owns the turn, or it has ended: this one may write no more."""
+
+    code = "fenced"
+
+
+class WorkerLost(TurnkeeperError):
+    """No worker is alive."""
+
+    code = "worker_lost"
+
+
+class WorkerBusy(TurnkeeperError):
+    """The worker did not answer in time."""
+
+    code = "worker_busy"

@@ -1,0 +1,19 @@
+-- The worker takes a turn. The claim number fences what an earlier claim may still try to write.
+--
+-- Answers the record as a flat list, or {} when the turn is not there to be run: ended or unknown.
+local turn, running = unpack(KEYS)
+local turn_id = ARGV[1]
+
+local status, started_at = unpack(redis.call("HMGET", turn, "status", "started_at"))
+if status ~= "queued" and status ~= "running" then return {} end
+
+-- A turn that is running already was left behind by a worker that died.
+if status == "running" or not started_at then redis.call("HINCRBY", turn, "attempt", 1) end
+if not started_at then
+  local time = redis.call("TIME")
+  redis.call("HSET", turn, "started_at", string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000)))
+end
+redis.call("HSET", turn, "status", "running", "run_id", turn_id)
+redis.call("HINCRBY", turn, "claim", 1)
+redis.call("SET", running, turn_id)
+return redis.call("HGETALL", turn)

@@ -1,0 +1,16 @@
+-- The end of a turn, for every script that ends one: the terminal chunk, the terminal status, no
+-- place in the queue, and a lifetime for all that is left of it.
+local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
+  local time = redis.call("TIME")
+  redis.call("HSET", keys.turn, "status", kind, "seq", seq,
+    "finished_at", string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000)))
+  redis.call("XADD", keys.log, seq .. "-0", "type", kind, "body", body)
+  redis.call("PUBLISH", keys.channel, seq .. " " .. kind .. " " .. body)
+
+  redis.call("ZREM", keys.queue, turn_id)
+  if redis.call("GET", keys.running) == turn_id then redis.call("DEL", keys.running) end
+  redis.call("EXPIRE", keys.log, chunk_ttl)
+  redis.call("EXPIRE", keys.turn, turn_ttl)
+  redis.call("EXPIRE", keys.idempotency, turn_ttl)
+  if redis.call("HINCRBY", keys.thread, "live", -1) <= 0 then redis.call("EXPIRE", keys.thread, turn_ttl) end
+end

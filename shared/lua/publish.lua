@@ -1,0 +1,14 @@
+-- One more chunk of a running turn: logged and told in one step, once, whoever sends it again.
+--
+-- Answers the number of the turn's last chunk, or -1 when another claim owns the turn or it ended.
+local turn, log, channel = unpack(KEYS)
+local claim, seq, kind, body = unpack(ARGV)
+
+local status, owner, last = unpack(redis.call("HMGET", turn, "status", "claim", "seq"))
+if status ~= "running" or owner ~= claim then return -1 end
+if tonumber(seq) ~= tonumber(last) + 1 then return tonumber(last) end
+
+redis.call("XADD", log, seq .. "-0", "type", kind, "body", body)
+redis.call("HSET", turn, "seq", seq)
+redis.call("PUBLISH", channel, seq .. " " .. kind .. " " .. body)
+return tonumber(seq)

@@ -1,0 +1,93 @@
+"""What Redis holds of a turn: a hash of strings, here as a value."""
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from shared.usage import TurnUsage
+
+Status = Literal["queued", "running", "done", "error", "cancelled"]
+ENDED: frozenset[Status] = frozenset({"done", "error", "cancelled"})
+
+
+class TurnRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A turn's input as it came: `text` from a person, or an `input` object for an agent."""
+
+    text: str | None = None
+    input: dict[str, Any] | None = None
+
+
+class Failure(Struct, frozen=True):
+    """Why a turn ended in an error: a code to act on and a sentence to read."""
+
+    code: str
+    message: str
+
+
+class TurnRecord(Struct, frozen=True, kw_only=True):
+    """A turn as stored. Times are milliseconds since the epoch, by Redis' clock.
+
+    `position`: turns before it, the running one included; 0 when running, None without a place.
+    `seq`: number of its last chunk. `claim`: how often a worker has taken it.
+    """
+
+    turn_id: str
+    thread_id: str
+    agent: str
+    request: TurnRequest
+    status: Status
+    created_at: int
+    started_at: int | None
+    finished_at: int | None
+    attempt: int
+    claim: int
+    seq: int
+    run_id: str | None
+    trace_url: str | None
+    error: Failure | None
+    usage: TurnUsage | None
+    idempotency_key: str
+    position: int | None = None
+
+    @property
+    def ended(self) -> bool:
+        """The turn's terminal chunk is written."""
+        return self.status in ENDED
+
+
+_requests = msgspec.json.Decoder(TurnRequest)
+_failures = msgspec.json.Decoder(Failure)
+_usages = msgspec.json.Decoder(TurnUsage)
+
+
+def parse_record(flat: list[bytes], place: int = -1) -> TurnRecord:
+    """The record of a hash's names and values in turn; `place` below 0 means none."""
+    fields = {name.decode(): value for name, value in zip(flat[::2], flat[1::2], strict=True)}
+    return TurnRecord(
+        turn_id=fields["turn_id"].decode(),
+        thread_id=fields["thread_id"].decode(),
+        agent=fields["agent"].decode(),
+        request=_requests.decode(fields["request"]),
+        status=msgspec.convert(fields["status"].decode(), Status),
+        created_at=int(fields["created_at"]),
+        started_at=_number(fields.get("started_at")),
+        finished_at=_number(fields.get("finished_at")),
+        attempt=int(fields["attempt"]),
+        claim=int(fields["claim"]),
+        seq=int(fields["seq"]),
+        run_id=_text(fields.get("run_id")),
+        trace_url=_text(fields.get("trace_url")),
+        error=_failures.decode(fields["error"]) if "error" in fields else None,
+        usage=_usages.decode(fields["usage"]) if "usage" in fields else None,
+        idempotency_key=fields["idempotency_key"].decode(),
+        position=place if place >= 0 else None,
+    )
+
+
+def _number(value: bytes | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode()

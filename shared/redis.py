@@ -1,0 +1,48 @@
+"""Connections to Redis, and its errors as ours."""
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, cast
+
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from shared.errors import RedisAway
+
+__all__ = ["AWAY", "Redis", "open_redis", "pop", "redis_errors"]
+
+AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
+"""What redis-py raises while Redis cannot be reached or is still loading its data."""
+
+
+@asynccontextmanager
+async def open_redis(url: str) -> AsyncGenerator[Redis]:
+    """A pool of connections that is closed at the end; nothing is sent before the first command."""
+    redis = Redis.from_url(url, socket_connect_timeout=2)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        yield redis
+    finally:
+        await redis.aclose()
+
+
+@contextmanager
+def redis_errors() -> Generator[None]:
+    """RedisAway instead of redis-py's own errors."""
+    try:
+        yield
+    except AWAY as error:
+        raise RedisAway(f"Redis cannot be reached: {type(error).__name__}") from error
+    except ResponseError as error:
+        raise RedisAway("Redis refused a command.") from error
+
+
+async def pop(redis: Redis, key: str, timeout_s: float = 0) -> bytes | None:
+    """Waits for the first item of a list and takes it; None after `timeout_s` (0: no limit)."""
+    client = cast(
+        Any, redis
+    )  # redis-py's blpop is typed for whole seconds and for two kinds of client
+    with redis_errors():
+        item: tuple[bytes, bytes] | None = await client.blpop([key], timeout=timeout_s)
+    return item[1] if item else None

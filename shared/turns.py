@@ -1,0 +1,152 @@
+"""The transitions of a turn that the API makes, each one Lua script, so that Redis decides every race."""
+
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from shared import chunks, jobs, keys, scripts
+from shared.chunks import Cancelled, Place, Queued
+from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull, UnknownTurn
+from shared.record import Status, TurnRecord, TurnRequest, parse_record
+from shared.redis import Redis, redis_errors
+from shared.scripts import Lifetimes
+
+
+class NewTurn(Struct, frozen=True, kw_only=True):
+    """A turn to be accepted. `agent`: empty for the thread's own; `body_hash`: of the request."""
+
+    turn_id: str
+    thread_id: str
+    agent: str
+    request: TurnRequest
+    idempotency_key: str = ""
+    body_hash: str = ""
+
+
+class Admission(NamedTuple):
+    """`repeated`: the idempotency key was known, and the turn is the earlier one."""
+
+    turn_id: str
+    repeated: bool
+
+
+class Cancellation(NamedTuple):
+    """The turn's status now, and whether this call ended it."""
+
+    status: Status
+    ended_now: bool
+
+
+class QueueSnapshot(NamedTuple):
+    """The running turn and the waiting ones in order, at one instant."""
+
+    running: TurnRecord | None
+    waiting: list[TurnRecord]
+
+
+class Turns:
+    """The turns of one lane. Every method raises RedisAway when Redis does not answer."""
+
+    def __init__(self, redis: Redis, lifetimes: Lifetimes, lane: str = keys.LANE) -> None:
+        self._lifetimes = lifetimes
+        self._lane = lane
+        self._admit = scripts.load(redis, "admit")
+        self._cancel = scripts.load(redis, "ending", "cancel")
+        self._read = scripts.load(redis, "read")
+        self._queue = scripts.load(redis, "queue")
+
+    async def admit(self, new: NewTurn, *, limit: int, default_agent: str) -> Admission:
+        """Accepts a turn, or raises QueueFull, AgentMismatch or IdempotencyConflict."""
+        first_chunk = chunks.encode(Queued(turn_id=new.turn_id, metadata=Place(position=0)))
+        job = jobs.encode_job(new.turn_id)
+        with redis_errors():
+            answer = await self._admit(
+                keys=self._admission_keys(new),
+                args=[
+                    *(
+                        new.turn_id,
+                        limit,
+                        new.agent,
+                        default_agent,
+                        new.body_hash,
+                        job,
+                        first_chunk,
+                    ),
+                    *("thread_id", new.thread_id),
+                    *("request", msgspec.json.encode(new.request)),
+                    *("idempotency_key", new.idempotency_key),
+                ],
+            )
+        return _admission(new, *(part.decode() for part in answer))
+
+    def _admission_keys(self, new: NewTurn) -> list[str]:
+        return [
+            keys.queue(self._lane),
+            keys.running(self._lane),
+            keys.turn(new.turn_id),
+            keys.job(new.turn_id),
+            keys.thread(new.thread_id),
+            keys.idempotency(new.idempotency_key),
+            keys.log(new.turn_id),
+            keys.control(self._lane),
+        ]
+
+    async def read(self, turn_id: str) -> TurnRecord:
+        """The turn with its place in the queue; raises UnknownTurn."""
+        with redis_errors():
+            flat, place = await self._read(
+                keys=[keys.turn(turn_id), keys.queue(self._lane), keys.running(self._lane)],
+                args=[turn_id],
+            )
+        if not flat:
+            raise UnknownTurn(f"No turn {turn_id} is known.")
+        return parse_record(flat, place)
+
+    async def queue(self) -> QueueSnapshot:
+        """The running turn and all that wait."""
+        with redis_errors():
+            current, *waiting = await self._queue(
+                keys=[keys.queue(self._lane), keys.running(self._lane)], args=[keys.TURN_PREFIX]
+            )
+        ahead = 1 if current else 0
+        return QueueSnapshot(
+            parse_record(current, 0) if current else None,
+            [parse_record(flat, ahead + place) for place, flat in enumerate(waiting)],
+        )
+
+    async def cancel(self, turn: TurnRecord, chunk: Cancelled) -> Cancellation:
+        """Ends a turn that never started with `chunk`; leaves any other as it is."""
+        with redis_errors():
+            status, ended_now = await self._cancel(
+                keys=[
+                    *scripts.ending_keys(turn, self._lane),
+                    keys.job(turn.turn_id),
+                    keys.job_in_progress(turn.turn_id),
+                ],
+                args=[
+                    turn.turn_id,
+                    chunks.encode(chunk),
+                    self._lifetimes.chunks_s,
+                    self._lifetimes.turn_s,
+                ],
+            )
+        if not status:
+            raise UnknownTurn(f"No turn {turn.turn_id} is known.")
+        return Cancellation(status.decode(), bool(ended_now))
+
+
+def _admission(new: NewTurn, outcome: str, *details: str) -> Admission:
+    match outcome:
+        case "admitted":
+            return Admission(new.turn_id, repeated=False)
+        case "repeated":
+            return Admission(details[0], repeated=True)
+        case "conflict":
+            raise IdempotencyConflict("This idempotency key was used before with another body.")
+        case "agent_mismatch":
+            raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0]!r}.")
+        case "full":
+            raise QueueFull(f"The queue is full: {details[0]} turns are waiting.")
+        case _:
+            raise AssertionError(f"admit.lua answered {outcome!r}")

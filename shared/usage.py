@@ -1,0 +1,61 @@
+"""Token counts and speeds, as llama-server stated them: None where it said nothing, never an estimate."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+
+class CallUsage(Struct, frozen=True, kw_only=True):
+    """One model call. Tokens are counts, `*_ms` milliseconds, `*_tps` tokens per second.
+
+    `input_tokens` is the whole prompt, the cached part (`cache_read`) included; `output_tokens`
+    includes reasoning and the end-of-turn token. Source: `usage` and `timings` of the last event
+    of llama-server's stream. `partial`: the call was cut and the figures are the last ones heard.
+    """
+
+    call_index: int
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read: int | None = None
+    prefill_tps: float | None = None
+    decode_tps: float | None = None
+    prompt_ms: float | None = None
+    predicted_ms: float | None = None
+    n_ctx: int | None = None
+    context_pct: float | None = None
+    partial: bool = False
+    agent: list[str] = []
+
+
+class TurnUsage(Struct, frozen=True, kw_only=True):
+    """All model calls of a turn; `context_*` are prompt sizes of the first, last and largest call."""
+
+    calls: list[CallUsage] = []
+    model_calls: int = 0
+    prompt_tokens_total: int | None = None
+    cache_read_total: int | None = None
+    completion_tokens_total: int | None = None
+    context_start: int | None = None
+    context_end: int | None = None
+    context_peak: int | None = None
+    compacted: bool = False
+
+
+def add_up(calls: list[CallUsage]) -> TurnUsage:
+    """The totals of a turn's calls; a figure that no call stated stays None."""
+    contexts = [call.input_tokens for call in calls if call.input_tokens is not None]
+    return TurnUsage(
+        calls=calls,
+        model_calls=len(calls),
+        prompt_tokens_total=_total(call.input_tokens for call in calls),
+        cache_read_total=_total(call.cache_read for call in calls),
+        completion_tokens_total=_total(call.output_tokens for call in calls),
+        context_start=contexts[0] if contexts else None,
+        context_end=contexts[-1] if contexts else None,
+        context_peak=max(contexts, default=None),
+    )
+
+
+def _total(figures: Iterable[int | None]) -> int | None:
+    stated = [figure for figure in figures if figure is not None]
+    return sum(stated) if stated else None
