@@ -72,18 +72,20 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class CancelSummary(Summary, frozen=True, kw_only=True):
-    """`rolled_back_messages`: messages before the restore less those after; None: no restore ran."""
+    """`rolled_back_messages`: how many a restore took out of the thread; None: none ran."""
 
     rolled_back_messages: int | None = None
 
 
+ErrorCode = Literal[
+    "agent", "model_error", "model_unavailable", "step_limit", "timeout", "worker_lost"
+]
+
+
 class ErrorSummary(CancelSummary, frozen=True, kw_only=True):
-    """`code`: what went wrong, one of ErrorCode."""
+    """`code`: what went wrong; `content` says it in a sentence."""
 
-    code: str
-
-
-ErrorCode = Literal["agent", "model_error", "worker_lost"]
+    code: ErrorCode
 
 
 class _Chunk(Struct, frozen=True, kw_only=True, tag_field="type"):

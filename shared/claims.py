@@ -1,4 +1,4 @@
-"""The transitions of a turn that the worker makes; its claim number fences whoever held it before."""
+"""The transitions of a turn that the worker makes, fenced by the number of its claim."""
 
 import msgspec
 

@@ -11,7 +11,7 @@ EXPIRE_S = 6
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True):
-    """`worker`: host and process; `since`: seconds since the epoch; `versions`: of its libraries."""
+    """`worker`: host and process; `since`: epoch seconds; `versions`: of its libraries."""
 
     worker: str
     since: float

@@ -15,5 +15,6 @@ def set_up_logs(level: str, form: str) -> None:
     handler.setFormatter(JsonFormatter(JSON) if form == "json" else logging.Formatter(CONSOLE))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # These log a request's content or each request at INFO.
+    at_least_warning = max(logging.WARNING, logging.getLevelNamesMapping()[level])
     for name in ("arq.worker", "httpx", "httpx2", "httpcore", "openai"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level)))
+        logging.getLogger(name).setLevel(at_least_warning)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from shared.chunks import ErrorCode
 from shared.usage import TurnUsage
 
 Status = Literal["queued", "running", "done", "error", "cancelled"]
@@ -21,7 +22,7 @@ class TurnRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Failure(Struct, frozen=True):
     """Why a turn ended in an error: a code to act on and a sentence to read."""
 
-    code: str
+    code: ErrorCode
     message: str
 
 
@@ -49,6 +50,11 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     usage: TurnUsage | None
     idempotency_key: str
     position: int | None = None
+
+    @property
+    def queued_s(self) -> float:
+        """Seconds from acceptance to the first start; 0 before that."""
+        return (self.started_at - self.created_at) / 1000 if self.started_at else 0.0
 
     @property
     def ended(self) -> bool:

@@ -4,23 +4,30 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, cast
 
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from shared.errors import RedisAway
 
-__all__ = ["AWAY", "Redis", "open_redis", "pop", "redis_errors"]
+__all__ = ["AWAY", "Redis", "connection_pool", "listen", "open_redis", "pop", "redis_errors"]
+
+CONNECT_S = 2.0
 
 AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
 """What redis-py raises while Redis cannot be reached or is still loading its data."""
 
 
+def connection_pool(url: str) -> ConnectionPool:
+    """Connections made when they are needed; waiting for an answer has no limit of time."""
+    return cast(Any, ConnectionPool).from_url(url, socket_connect_timeout=CONNECT_S)
+
+
 @asynccontextmanager
 async def open_redis(url: str) -> AsyncGenerator[Redis]:
     """A pool of connections that is closed at the end; nothing is sent before the first command."""
-    redis = Redis.from_url(url, socket_connect_timeout=2)  # pyright: ignore[reportUnknownMemberType]
+    redis = Redis.from_pool(connection_pool(url))
     try:
         yield redis
     finally:
@@ -46,3 +53,12 @@ async def pop(redis: Redis, key: str, timeout_s: float = 0) -> bytes | None:
     with redis_errors():
         item: tuple[bytes, bytes] | None = await client.blpop([key], timeout=timeout_s)
     return item[1] if item else None
+
+
+async def listen(redis: Redis, channel: str) -> AsyncGenerator[bytes]:
+    """The messages of a channel; the first, empty one says that from now on none is missed."""
+    with redis_errors():
+        async with cast(Any, redis).pubsub() as subscription:
+            await subscription.subscribe(channel)
+            async for message in subscription.listen():
+                yield message["data"] if message["type"] == "message" else b""

@@ -36,7 +36,7 @@ class Request(Struct, frozen=True):
 
 
 class Slot(Struct, frozen=True):
-    """llama-server's one slot, by its own `/slots`; tokens of the call that it serves or last served."""
+    """llama-server's one slot, by its own `/slots`; tokens of its current or last call."""
 
     busy: bool
     prompt_tokens: int | None

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import SettingsError as UnreadableSetting
 
 from shared.errors import SettingsError
 from shared.scripts import Lifetimes
@@ -68,10 +69,13 @@ S = TypeVar("S", bound=SharedSettings)
 
 
 def load(settings: type[S]) -> S:
-    """Reads the environment; raises SettingsError with one line that names the first bad variable."""
+    """Reads the environment; raises SettingsError with a line that names the bad variable."""
     try:
         return settings()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
         raise SettingsError(f"{name}: {first['msg']}") from None
+    except UnreadableSetting as error:
+        name = re.search(r'field "(\w+)"', str(error))
+        raise SettingsError(f"{name[1] if name else 'settings'}: must be JSON") from None

@@ -1,4 +1,4 @@
-"""The transitions of a turn that the API makes, each one Lua script, so that Redis decides every race."""
+"""The transitions of a turn that the API makes, each one script, so that Redis decides races."""
 
 from typing import NamedTuple
 

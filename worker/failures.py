@@ -1,0 +1,36 @@
+"""Why a turn failed, as a person may read it: never a traceback, a path or a secret."""
+
+import openai
+from langgraph.errors import GraphRecursionError
+
+from shared.record import Failure
+
+MOST_CHARS = 300
+
+
+class TurnTimeout(Exception):
+    """The turn ran for TURN_TIMEOUT_S."""
+
+
+class WorkerStopping(Exception):
+    """The worker was told to stop."""
+
+
+WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was running.")
+
+
+def explain(error: BaseException) -> Failure:
+    """The code and sentence for what ended a turn; the details belong into the log."""
+    match error:
+        case WorkerStopping():
+            return WORKER_LOST
+        case TurnTimeout():
+            return Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
+        case GraphRecursionError():
+            return Failure("step_limit", "The agent took more steps than STEP_LIMIT allows.")
+        case openai.APIConnectionError():
+            return Failure("model_unavailable", "The model server could not be reached.")
+        case openai.APIError():
+            return Failure("model_error", f"The model server failed: {error.message[:MOST_CHARS]}")
+        case _:
+            return Failure("agent", f"The agent failed with {type(error).__name__}.")

@@ -1,0 +1,42 @@
+"""An agent's graph and its stream of parts, given types that LangGraph leaves unknown."""
+
+# LangGraph's and deepagents' own annotations are unknown to a strict reader; only this file and
+# the two overrides in llm.py relax the check.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.graph.state import CompiledStateGraph
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+Saver = BaseCheckpointSaver[Any]
+Model = BaseChatModel
+
+Namespace = tuple[str, ...]
+"""Where in the graph: empty for the agent itself, a step for each level of sub-agents."""
+
+Part = tuple[Namespace, str, Any]
+"""Namespace, stream mode, and what that mode yields."""
+
+
+async def stream_parts(
+    graph: Graph, given: dict[str, Any], config: RunnableConfig
+) -> AsyncGenerator[Part]:
+    """Runs the graph on an input and yields the parts of its stream as they come."""
+    stream = graph.astream(
+        given,
+        config,
+        stream_mode=["messages", "updates", "custom"],
+        subgraphs=True,
+        durability="async",
+    )
+    # Closed here and now: left to the garbage collector, the model's stream would run on.
+    async with aclosing(cast(AsyncGenerator[Part], stream)) as parts:
+        async for part in parts:
+            yield part

@@ -1,0 +1,65 @@
+"""The model client: ChatOpenAI, less what it does unasked, plus what llama-server adds."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from langchain_core.language_models import LanguageModelInput
+from langchain_core.messages import AIMessageChunk
+from langchain_core.outputs import ChatGenerationChunk
+from langchain_openai import ChatOpenAI
+from openai import DefaultAsyncHttpxClient
+
+from worker.settings import WorkerSettings
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+
+class ChatLlama(ChatOpenAI):
+    """A chat model behind llama-server's OpenAI endpoint."""
+
+    def _convert_chunk_to_generation_chunk(
+        self,
+        chunk: dict[str, Any],
+        default_chunk_class: type,
+        base_generation_info: dict[str, Any] | None,
+    ) -> ChatGenerationChunk | None:
+        generation = super()._convert_chunk_to_generation_chunk(
+            chunk, default_chunk_class, base_generation_info
+        )
+        # Only from the last event: LangChain adds up the numbers of a message's chunks.
+        if generation and not chunk.get("choices") and (timings := chunk.get("timings")):
+            assert isinstance(generation.message, AIMessageChunk)
+            generation.message.response_metadata["timings"] = timings
+        return generation
+
+    def _get_request_payload(
+        self, input_: LanguageModelInput, *, stop: list[str] | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
+        for message in payload["messages"]:
+            # Some chat templates fail on a message whose content is null.
+            if message.get("content") is None:
+                message["content"] = ""
+        return payload
+
+
+@asynccontextmanager
+async def open_model(settings: WorkerSettings) -> AsyncGenerator[ChatLlama]:
+    """The model; its connections are closed at the end."""
+    async with DefaultAsyncHttpxClient(timeout=None) as client:
+        yield ChatLlama(
+            base_url=settings.LLAMA_BASE_URL,
+            model=settings.LLAMA_MODEL,
+            api_key=settings.LLAMA_API_KEY,
+            max_completion_tokens=settings.LLAMA_MAX_TOKENS,
+            extra_body={"timings_per_token": True, **settings.LLAMA_EXTRA_BODY},
+            streaming=True,
+            stream_usage=True,
+            # A retry would be a silent second copy of a prompt that takes minutes.
+            max_retries=0,
+            # Silence is normal during prefill; and the watchdog's wait_for loses cancellations
+            # on Python 3.11.
+            stream_chunk_timeout=None,
+            http_async_client=client,
+        )

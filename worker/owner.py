@@ -1,0 +1,46 @@
+"""One worker for one database, proved by a lock that the kernel drops when the process dies.
+
+A lease in Redis would not do: with the event loop blocked for longer than the lease, a second
+worker ran the same turn beside the first.
+"""
+
+import asyncio
+import fcntl
+import os
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TextIO
+
+from worker.errors import DatabaseTaken
+
+RETRY_S = 0.1
+
+
+def describe_process() -> str:
+    """This process, as another one would look for it."""
+    return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+@asynccontextmanager
+async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
+    """Holds the lock beside `database`; raises DatabaseTaken, or waits for the owner to go."""
+    with database.with_name(database.name + ".lock").open("a+") as lock:
+        while not _take(lock):
+            if not wait:
+                lock.seek(0)
+                raise DatabaseTaken(f"{database} belongs to {lock.read().strip() or 'a worker'}.")
+            await asyncio.sleep(RETRY_S)
+        lock.truncate(0)
+        lock.write(describe_process())
+        lock.flush()
+        yield
+
+
+def _take(lock: TextIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,95 @@
+"""A turn's chunks on their way to Redis: in order, numbered, none lost while Redis is away.
+
+Text goes out at once when the line is free. What comes while a chunk is under way, or within
+FRAME_S of the last one, is collected into one: a slow model's token is never held back, and a fast
+model costs a few chunks per frame of a screen.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from msgspec.structs import replace
+
+from shared.chunks import Chunk, Text
+from shared.claims import Claims
+from shared.errors import Fenced
+from shared.record import TurnRecord
+from worker.insist import insist
+
+FRAME_S = 0.012
+
+
+class Publisher:
+    """Use `open_publisher`."""
+
+    def __init__(self, claims: Claims, turn: TurnRecord) -> None:
+        self._claims = claims
+        self._turn = turn
+        self._chunks: list[Chunk] = []
+        self._sent = 0
+        self._sending = False
+        self._fenced: Fenced | None = None
+        self._more = asyncio.Event()
+        self._draining = asyncio.Event()
+
+    def put(self, chunk: Chunk) -> None:
+        """Takes a chunk and never waits; raises Fenced when the turn belongs to another claim."""
+        if self._fenced:
+            raise self._fenced
+        last = self._chunks[-1] if self._has_unsent() else None
+        if isinstance(chunk, Text) and isinstance(last, Text) and last.metadata == chunk.metadata:
+            self._chunks[-1] = replace(last, content=last.content + chunk.content)
+        else:
+            self._chunks.append(chunk)
+        self._more.set()
+
+    def _has_unsent(self) -> bool:
+        return len(self._chunks) > self._sent + self._sending
+
+    async def send(self) -> None:
+        """Sends what was put, until all is sent and `drain` was called; raises Fenced."""
+        try:
+            while self._sent < len(self._chunks) or not self._draining.is_set():
+                self._more.clear()
+                while self._sent < len(self._chunks):
+                    await self._send_next()
+                    await self._wait_for_frame()
+                if not self._draining.is_set():
+                    await self._more.wait()
+        except Fenced as error:
+            self._fenced = error
+            raise
+
+    async def _send_next(self) -> None:
+        chunk, before = self._chunks[self._sent], self._turn.seq
+        seq = before + self._sent + 1
+        self._sending = True
+        last = await insist(lambda: self._claims.publish(self._turn, seq, chunk))
+        self._sending = False
+        # Redis may have come back without its last second: what it lacks is sent again.
+        self._sent = last - before
+
+    async def _wait_for_frame(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FRAME_S):
+                await self._draining.wait()
+
+    def drain(self) -> None:
+        """Nothing more will be put."""
+        self._draining.set()
+        self._more.set()
+
+
+@asynccontextmanager
+async def open_publisher(claims: Claims, turn: TurnRecord) -> AsyncGenerator[Publisher]:
+    """A publisher that has sent everything when the block ends; raises Fenced."""
+    publisher = Publisher(claims, turn)
+    sending = asyncio.create_task(publisher.send())
+    try:
+        yield publisher
+        publisher.drain()
+        await sending
+    finally:
+        sending.cancel()
+        await asyncio.wait({sending})

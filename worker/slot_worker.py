@@ -1,0 +1,122 @@
+"""arq's worker, made to hold one slot: it wakes at once, outlives Redis and stops in order."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing, suppress
+from signal import Signals
+from typing import Any
+
+from arq.connections import ArqRedis
+from arq.worker import Worker, func
+
+from shared import jobs, keys
+from shared.errors import RedisAway
+from shared.redis import AWAY, Redis, connection_pool, listen
+from worker.insist import RETRY_S
+
+IDLE_S = 0.5
+"""How long a wake-up that was missed can delay a turn."""
+
+UNLIMITED_TRIES = 2**31 - 1
+"""arq drops a job that was tried too often without telling its function."""
+
+UNLIMITED_S = 7 * 24 * 3600
+"""A turn's time limit is its own affair; arq's would lose the turn."""
+
+GRACE_S = 8
+"""What a running turn has to end in, once the worker is told to stop."""
+
+log = logging.getLogger(__name__)
+
+
+class SlotWorker(Worker):
+    """Runs the turns of one lane, one after another.
+
+    `_poll_iteration` and `_release_sem_dec_counter_on_complete` are arq's private methods:
+    tests/test_slot_worker.py fails when they change.
+    """
+
+    def __init__(
+        self,
+        redis_url: str,
+        run_turn: Callable[[str], Awaitable[None]],
+        stop_turn: Callable[[], None],
+        *,
+        lane: str = keys.LANE,
+        handle_signals: bool = True,
+    ) -> None:
+        async def run(ctx: dict[str, Any], turn_id: str) -> None:
+            await run_turn(turn_id)
+
+        super().__init__(
+            functions=[func(run, name=jobs.FUNCTION, max_tries=UNLIMITED_TRIES)],
+            queue_name=keys.queue(lane),
+            redis_pool=ArqRedis(connection_pool(redis_url)),
+            max_jobs=1,
+            poll_delay=0,
+            job_timeout=UNLIMITED_S,
+            job_completion_wait=GRACE_S,
+            keep_result=0,
+            log_results=False,
+            job_serializer=jobs.encode_json,
+            job_deserializer=jobs.decode_json,
+            handle_signals=handle_signals,
+        )
+        self._stop_turn = stop_turn
+        self._wake = asyncio.Event()
+        self._stopping = False
+
+    async def run_until_stopped(self) -> None:
+        """Runs turns until a signal, and closes what arq opened."""
+        try:
+            await self.async_run()
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+        finally:
+            await self.close()
+
+    async def hear_control(self, redis: Redis, lane: str = keys.LANE) -> None:
+        """Listens for wake-ups for ever."""
+        while True:
+            with suppress(RedisAway):
+                async with aclosing(listen(redis, keys.control(lane))) as messages:
+                    async for _ in messages:
+                        self._wake.set()
+            await asyncio.sleep(RETRY_S)
+
+    async def _poll_iteration(self) -> None:
+        self._wake.clear()
+        try:
+            await super()._poll_iteration()
+        except AWAY as error:
+            log.warning("Redis is away: %s", error)
+            await asyncio.sleep(RETRY_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(IDLE_S):
+                await self._wake.wait()
+
+    def _release_sem_dec_counter_on_complete(self) -> None:
+        super()._release_sem_dec_counter_on_complete()
+        self._wake.set()
+
+    async def finish_job(self, *args: Any, **kwargs: Any) -> None:
+        """Tells Redis that the job is over, as often as it takes."""
+        while True:
+            try:
+                await super().finish_job(*args, **kwargs)
+                return
+            except AWAY as error:
+                log.warning("Redis is away: %s", error)
+                await asyncio.sleep(RETRY_S)
+
+    def handle_sig_wait_for_completion(self, signum: Signals) -> None:
+        """Stops in order, once: a second signal must not interrupt the first."""
+        if self._stopping:
+            return
+        self._stopping = True
+        log.info("Stopping on %s.", Signals(signum).name)
+        self._stop_turn()
+        self._wake.set()
+        super().handle_sig_wait_for_completion(signum)

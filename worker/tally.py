@@ -1,0 +1,67 @@
+"""What a turn adds up to: its calls, its text, how it ended."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.messages import AIMessage
+
+from shared.chunks import Agent, Summary
+from shared.usage import CallUsage, add_up
+
+
+@dataclass
+class Tally:
+    """Counts while a turn runs. `chars` and `finish_reason` are the main agent's."""
+
+    calls: list[CallUsage] = field(default_factory=list[CallUsage])
+    call_indexes: dict[str, int] = field(default_factory=dict[str, int])
+    tool_calls: int = 0
+    chars: int = 0
+    finish_reason: str | None = None
+
+    def call_index(self, message_id: str) -> int:
+        """The place of a message's model call among the turn's, from 1."""
+        return self.call_indexes.setdefault(message_id, len(self.call_indexes) + 1)
+
+    def add_text(self, text: str, agent: Agent) -> None:
+        """Counts visible text."""
+        if not agent:
+            self.chars += len(text)
+
+    def finish(self, reason: str, agent: Agent) -> None:
+        """Keeps why the last call ended."""
+        if not agent:
+            self.finish_reason = reason
+
+    def sum_up(self, *, elapsed_s: float, queued_s: float, run_id: str | None) -> Summary:
+        """The turn's end in figures."""
+        usage = add_up(self.calls, len(self.call_indexes))
+        return Summary(
+            elapsed_s=round(elapsed_s, 3),
+            queued_s=round(queued_s, 3),
+            tool_calls=self.tool_calls,
+            model_calls=len(self.call_indexes),
+            finish_reason=self.finish_reason,
+            chars=self.chars,
+            truncated=self.finish_reason == "length",
+            run_id=run_id,
+            usage=usage,
+            context_tokens=usage.context_end,
+        )
+
+
+def read_usage(message: AIMessage, call_index: int, agent: Agent) -> CallUsage:
+    """The server's figures for one call, from the chunk that carries them."""
+    counts = message.usage_metadata
+    timings: dict[str, Any] = message.response_metadata.get("timings") or {}
+    return CallUsage(
+        call_index=call_index,
+        input_tokens=counts["input_tokens"] if counts else None,
+        output_tokens=counts["output_tokens"] if counts else None,
+        cache_read=counts.get("input_token_details", {}).get("cache_read") if counts else None,
+        prefill_tps=timings.get("prompt_per_second"),
+        decode_tps=timings.get("predicted_per_second"),
+        prompt_ms=timings.get("prompt_ms"),
+        predicted_ms=timings.get("predicted_ms"),
+        agent=agent,
+    )

@@ -1,0 +1,109 @@
+"""One turn, from its claim to its one terminal chunk."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import aclosing
+from typing import Any
+from uuid import UUID
+
+from langchain_core.messages import HumanMessage
+from langchain_core.runnables import RunnableConfig
+
+from shared.claims import Claims
+from shared.errors import Fenced
+from shared.record import Failure, TurnRecord
+from worker.conclusion import conclude
+from worker.failures import TurnTimeout, WorkerStopping, explain
+from worker.graph import Graph, stream_parts
+from worker.insist import insist
+from worker.publisher import Publisher, open_publisher
+from worker.settings import WorkerSettings
+from worker.translate import Translator
+
+log = logging.getLogger(__name__)
+
+
+class TurnRunner:
+    """Runs turns, one at a time."""
+
+    def __init__(
+        self, claims: Claims, agents: Mapping[str, Graph], settings: WorkerSettings
+    ) -> None:
+        self._claims = claims
+        self._agents = agents
+        self._settings = settings
+        self._running: asyncio.Task[None] | None = None
+
+    async def run(self, turn_id: str) -> None:
+        """Takes the turn, runs it and ends it; nothing happens when it has ended before."""
+        turn = await insist(lambda: self._claims.claim(turn_id))
+        if turn is None:
+            return
+        log.info("Turn %s of thread %s starts.", turn.turn_id, turn.thread_id)
+        began = time.monotonic()
+        translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
+        try:
+            failure = await self._tell(turn, translator)
+            elapsed_s = turn.queued_s + time.monotonic() - began
+            chunk = conclude(turn, translator.tally, failure, elapsed_s)
+            await insist(lambda: self._claims.finish(turn, chunk, failure))
+        except Fenced as error:
+            log.error("Turn %s was taken over: %s", turn.turn_id, error)
+        else:
+            log.info("Turn %s ends: %s.", turn.turn_id, failure.code if failure else "done")
+
+    async def _tell(self, turn: TurnRecord, translator: Translator) -> Failure | None:
+        """Runs the turn and tells it as it goes; answers why it failed."""
+        try:
+            async with open_publisher(self._claims, turn) as publisher:
+                await self._drive(turn, translator, publisher)
+        except Fenced:
+            raise
+        except Exception as error:
+            log.error("Turn %s failed.", turn.turn_id, exc_info=error)
+            return explain(error)
+        return None
+
+    def stop(self) -> None:
+        """Ends the running turn at once, because the worker stops."""
+        if self._running:
+            self._running.cancel()
+
+    async def _drive(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
+        self._running = running = asyncio.create_task(self._stream(turn, translator, publisher))
+        try:
+            done, _ = await asyncio.wait({running}, timeout=self._settings.TURN_TIMEOUT_S)
+            if not done:
+                raise TurnTimeout
+            if running.cancelled():
+                raise WorkerStopping
+            running.result()
+        finally:
+            running.cancel()
+            await asyncio.wait({running})
+            self._running = None
+
+    async def _stream(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
+        graph = self._agents[turn.agent]
+        async with aclosing(stream_parts(graph, read_input(turn), self._config(turn))) as parts:
+            async for part in parts:
+                for chunk in translator.translate(part):
+                    publisher.put(chunk)
+
+    def _config(self, turn: TurnRecord) -> RunnableConfig:
+        return {
+            "configurable": {"thread_id": turn.thread_id},
+            "run_id": UUID(turn.run_id),
+            "recursion_limit": self._settings.STEP_LIMIT,
+            "metadata": {"turn_id": turn.turn_id},
+        }
+
+
+def read_input(turn: TurnRecord) -> dict[str, Any]:
+    """The agent's input: the person's text as a message, or the object as it came."""
+    if turn.request.input is not None:
+        return turn.request.input
+    # The message's id is the turn's: given again after a crash, it is still one message.
+    return {"messages": [HumanMessage(turn.request.text or "", id=turn.turn_id)]}
