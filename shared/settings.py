@@ -75,7 +75,7 @@ def load(settings: type[S]) -> S:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"
-        raise SettingsError(f"{name}: {first['msg']}") from None
+        raise SettingsError(f"{name}: {first['msg'].removeprefix('Value error, ')}") from None
     except UnreadableSetting as error:
         name = re.search(r'field "(\w+)"', str(error))
         raise SettingsError(f"{name[1] if name else 'settings'}: must be JSON") from None

@@ -77,6 +77,16 @@ class SlotWorker(Worker):
         finally:
             await self.close()
 
+    async def close(self) -> None:
+        """Cuts what still runs and closes the connections; arq's own leaves them open then."""
+        for task in self.tasks.values():
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks.values())
+        with suppress(*AWAY):
+            await self.pool.delete(self.health_check_key)
+        await self.pool.aclose(close_connection_pool=True)
+
     async def hear_control(self, redis: Redis, lane: str = keys.LANE) -> None:
         """Listens for wake-ups for ever."""
         while True:

@@ -1,0 +1,129 @@
+"""One connection to Redis that hears the channels of all turns that somebody follows here."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Any, Protocol, cast
+
+from shared import keys
+from shared.errors import RedisAway
+from shared.redis import Redis, redis_errors
+
+RETRY_S = 0.2
+PING_S = 10.0
+SILENCE_S = 30.0
+"""Pings are answered: a connection that is silent for so long is dead."""
+
+IDLE = "none"
+"""No turn has this id; its channel keeps the connection readable while nobody follows."""
+
+logger = logging.getLogger(__name__)
+
+
+class PubSub(Protocol):
+    """What is used of redis-py's class of this name, whose own types are unknown in part."""
+
+    def subscribe(self, *channels: str) -> Awaitable[None]: ...
+    def unsubscribe(self, *channels: str) -> Awaitable[None]: ...
+    def ping(self) -> Awaitable[None]: ...
+    def get_message(self, *, timeout: float) -> Awaitable[dict[str, Any] | None]: ...
+
+
+class Listener(Protocol):
+    """Who wants to hear, and is told."""
+
+    def wanted(self) -> set[str]:
+        """The turns to hear."""
+        ...
+
+    def acknowledge(self, turn_id: str) -> None:
+        """From here on all of the turn's chunks will be told; earlier ones may be missing."""
+        ...
+
+    def tell(self, turn_id: str, message: bytes) -> None:
+        """A chunk as it was published."""
+        ...
+
+
+class Channels:
+    """Subscribes to what its listener wants, again after each loss of the connection."""
+
+    def __init__(self, redis: Redis, listener: Listener) -> None:
+        self._redis = redis
+        self._listener = listener
+        self._acknowledged: set[str] = set()
+        self._changed = asyncio.Event()
+
+    def review(self) -> None:
+        """The listener wants something else now."""
+        self._changed.set()
+
+    def hears(self, turn_id: str) -> bool:
+        """Redis has acknowledged the subscription, and the connection is not known to be lost."""
+        return turn_id in self._acknowledged
+
+    async def run(self) -> None:
+        """Listens until it is cancelled."""
+        while True:
+            try:
+                async with cast(Any, self._redis).pubsub() as pubsub:
+                    await self._serve(pubsub)
+            except* RedisAway as away:
+                logger.warning("The channel of chunks is lost: %s", away.exceptions[0])
+            self._acknowledged.clear()
+            await asyncio.sleep(RETRY_S)
+
+    async def _serve(self, pubsub: PubSub) -> None:
+        with redis_errors():
+            await pubsub.subscribe(keys.channel(IDLE))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._hear(pubsub))
+            group.create_task(self._subscribe(pubsub))
+
+    async def _subscribe(self, pubsub: PubSub) -> None:
+        """Keeps what Redis is asked for equal to what is wanted."""
+        asked: set[str] = set()
+        while True:
+            self._changed.clear()
+            wanted = self._listener.wanted()
+            self._acknowledged -= asked - wanted
+            with redis_errors():
+                await _ask(pubsub, wanted - asked, asked - wanted)
+                asked = wanted
+                await self._await_review(pubsub)
+
+    async def _await_review(self, pubsub: PubSub) -> None:
+        try:
+            async with asyncio.timeout(PING_S):
+                await self._changed.wait()
+        except TimeoutError:
+            await pubsub.ping()
+
+    async def _hear(self, pubsub: PubSub) -> None:
+        while True:
+            with redis_errors():
+                message = await pubsub.get_message(timeout=SILENCE_S)
+            if message is None:
+                raise RedisAway(f"Redis was silent for {SILENCE_S:g} s.")
+            match message:
+                case {"type": "subscribe", "channel": bytes(channel)}:
+                    self._acknowledge(_turn_of(channel))
+                case {"type": "message", "channel": bytes(channel), "data": bytes(data)}:
+                    self._listener.tell(_turn_of(channel), data)
+                case _:  # an answer to a ping or to the end of a subscription
+                    pass
+
+    def _acknowledge(self, turn_id: str) -> None:
+        self._acknowledged.add(turn_id)
+        self._listener.acknowledge(turn_id)
+
+
+async def _ask(pubsub: PubSub, new: set[str], gone: set[str]) -> None:
+    if gone:
+        await pubsub.unsubscribe(*map(keys.channel, gone))
+    if new:
+        await pubsub.subscribe(*map(keys.channel, new))
+
+
+def _turn_of(channel: bytes) -> str:
+    return keys.channel_turn(channel.decode())

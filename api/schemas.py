@@ -1,0 +1,155 @@
+"""What the API answers, as it is sent."""
+
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from shared.record import Failure, Status, TurnRecord
+from shared.requests import Slot
+from shared.usage import TurnUsage
+
+Time = Annotated[
+    str,
+    Meta(
+        description="RFC 3339, UTC, with milliseconds",
+        examples=["2026-01-31T12:34:56.789Z"],
+    ),
+]
+
+
+class TurnLinks(Struct, frozen=True, kw_only=True):
+    """Where to go from a turn."""
+
+    itself: str = msgspec.field(name="self")
+    events: str
+    cancel: str
+    thread: str
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """A turn: `text` or `input`, whichever it was given, and what became of it so far.
+
+    `position`: turns before it, the running one included. `eta_s`: seconds until its start.
+    """
+
+    turn_id: str
+    thread_id: str
+    agent: str
+    text: str | UnsetType = UNSET
+    input: dict[str, Any] | UnsetType = UNSET
+    status: Status
+    position: int | None
+    eta_s: float | None = None
+    created_at: Time
+    started_at: Time | None
+    finished_at: Time | None
+    attempt: int
+    run_id: str | None
+    trace_url: str | None
+    error: Failure | None
+    rolled_back_messages: int | None = None
+    usage: TurnUsage | None
+    interrupts: list[dict[str, Any]] = []
+    retry_of: str | None = None
+    links: TurnLinks
+
+
+class Queue(Struct, frozen=True, kw_only=True):
+    """The queue at one instant. `depth`: how many wait; `limit`: how many may."""
+
+    running: Turn | None
+    waiting: list[Turn]
+    awaiting_decision: list[Turn] = []
+    depth: int
+    limit: int
+    worker: Literal["alive", "lost"]
+
+
+class WorkerState(Struct, frozen=True, kw_only=True):
+    """The worker's sign of life and the turn that it runs."""
+
+    alive: bool
+    turn_id: str | None = None
+    since: Time | None = None
+
+
+class SystemStatus(Struct, frozen=True, kw_only=True):
+    """The whole system at a glance; what could not be learned is null."""
+
+    model: str | None
+    n_ctx: int | None
+    compaction_trigger_tokens: int | None
+    slot: Slot | None
+    worker: WorkerState
+    queue_depth: int | None
+    redis: Literal["ok", "down"]
+    llama: str | None
+    versions: dict[str, str]
+
+
+class Live(Struct, frozen=True):
+    """The process answers."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Struct, frozen=True, kw_only=True):
+    """What a turn needs, each by name; `llama` is null when nobody could ask it."""
+
+    redis: Literal["ok", "down"]
+    worker: Literal["ok", "lost"]
+    llama: str | None
+
+    @property
+    def ready(self) -> bool:
+        """A turn posted now would run."""
+        return self.redis == self.worker == self.llama == "ok"
+
+
+def format_time(seconds: float) -> str:
+    """Seconds since the epoch as `Time`."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def present(record: TurnRecord) -> Turn:
+    """A stored turn as it is sent."""
+    return Turn(
+        turn_id=record.turn_id,
+        thread_id=record.thread_id,
+        agent=record.agent,
+        text=UNSET if record.request.text is None else record.request.text,
+        input=UNSET if record.request.input is None else record.request.input,
+        status=record.status,
+        position=record.position,
+        created_at=format_time(record.created_at / 1000),
+        started_at=_format_ms(record.started_at),
+        finished_at=_format_ms(record.finished_at),
+        attempt=record.attempt,
+        run_id=record.run_id,
+        trace_url=record.trace_url,
+        error=record.error,
+        usage=record.usage,
+        links=_link(record),
+    )
+
+
+def turn_path(turn_id: str) -> str:
+    """Where a turn is found."""
+    return f"/turns/{turn_id}"
+
+
+def _link(record: TurnRecord) -> TurnLinks:
+    path = turn_path(record.turn_id)
+    return TurnLinks(
+        itself=path,
+        events=f"{path}/events",
+        cancel=f"{path}/cancel",
+        thread=f"/threads/{record.thread_id}",
+    )
+
+
+def _format_ms(milliseconds: int | None) -> str | None:
+    return None if milliseconds is None else format_time(milliseconds / 1000)

@@ -1,0 +1,87 @@
+"""The API process: what it opens, serves and closes again."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+import uvicorn
+from uvicorn.loops.auto import auto_loop_factory
+
+from api.app import create_app
+from api.hub import Hub
+from api.settings import ApiSettings
+from shared.redis import open_redis
+
+SHUTDOWN_S = 5
+CUT_STREAM = "ASGI callable returned without completing response."
+
+logger = logging.getLogger(__name__)
+
+
+class Server(uvicorn.Server):
+    """A server that says goodbye to open streams; signals are the business of its process."""
+
+    def __init__(self, config: uvicorn.Config, farewell: anyio.Event) -> None:
+        super().__init__(config)
+        self._farewell = farewell
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leaves them alone: uvicorn would raise SIGTERM again after its proper end."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Ends the streams, which would never end by themselves, then everything else."""
+        self._farewell.set()
+        await super().shutdown(sockets)
+
+
+def run(settings: ApiSettings) -> int:
+    """Serves until SIGTERM or Ctrl-C; answers the exit code."""
+    try:
+        listener = bind(settings.API_HOST, settings.API_PORT)
+    except OSError as error:
+        where = f"{settings.API_HOST}:{settings.API_PORT}"
+        sys.stderr.write(f"turnkeeper: cannot listen on {where}: {error.strerror}\n")
+        return 1
+    # uvicorn blames the application for a stream that was cut because its client had gone silent.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != CUT_STREAM)
+    with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
+        runner.run(_serve(settings, listener))
+    return 0
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening socket; raises OSError."""
+    family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    return socket.create_server((host, port), family=family, backlog=2048)
+
+
+@asynccontextmanager
+async def open_server(settings: ApiSettings) -> AsyncGenerator[Server]:
+    """The server with all that it needs; Redis need not be reachable yet."""
+    async with open_redis(settings.REDIS_URL) as redis, Hub(redis) as hub:
+        app = create_app(settings, redis, hub)
+        config = uvicorn.Config(
+            app,  # pyright: ignore[reportArgumentType]  # Litestar has ASGI types of its own
+            log_config=None,
+            access_log=settings.LOG_LEVEL == "DEBUG",
+            server_header=False,
+            timeout_graceful_shutdown=SHUTDOWN_S,
+            ws="none",
+        )
+        yield Server(config, hub.farewell)
+
+
+async def _serve(settings: ApiSettings, listener: socket.socket) -> None:
+    host, port = listener.getsockname()[:2]
+    async with open_server(settings) as server:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+        logger.info("Listening on http://%s:%d", f"[{host}]" if ":" in host else host, port)
+        await server.serve(sockets=[listener])

@@ -1,0 +1,125 @@
+"""Accepting, reading and cancelling turns."""
+
+import re
+import time
+import uuid
+from typing import Any, NamedTuple, cast
+
+from uuid_utils.compat import uuid7
+
+from api.bodies import TurnBody, digest, parse_turn
+from api.deadline import redis_deadline
+from api.errors import Invalid, NotImplementedYet
+from api.settings import ApiSettings
+from shared import keys
+from shared.chunks import Cancelled, CancelSummary
+from shared.record import TurnRecord, TurnRequest
+from shared.redis import Redis, redis_errors
+from shared.turns import NewTurn, QueueSnapshot, Turns
+
+TEXT_AGENTS = frozenset({"chat"})
+"""Agents that take text and no input of another form."""
+
+IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+class Accepted(NamedTuple):
+    """`repeated`: the idempotency key was known, and the turn is the earlier one."""
+
+    turn: TurnRecord
+    repeated: bool
+
+
+class Cancellation(NamedTuple):
+    """`ended_before`: there was nothing left to cancel."""
+
+    turn: TurnRecord
+    ended_before: bool
+
+
+class TurnService:
+    """What people may do with turns. Every method raises RedisAway when Redis does not answer."""
+
+    def __init__(self, redis: Redis, settings: ApiSettings) -> None:
+        self._redis = redis
+        self._turns = Turns(redis, settings.lifetimes)
+        self._agents = settings.agent_names
+        self._default_agent = settings.DEFAULT_AGENT
+        self._limit = settings.MAX_QUEUE
+
+    async def accept(self, raw: bytes, idempotency_key: str | None) -> Accepted:
+        """Queues the turn that a body asks for; raises what parse_turn and Turns.admit raise."""
+        if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
+            raise Invalid("Idempotency-Key must be 1 to 255 visible ASCII characters.")
+        body = parse_turn(raw)
+        async with redis_deadline():
+            agent = await self._choose_agent(body)
+            admission = await self._turns.admit(
+                NewTurn(
+                    turn_id=str(uuid7()),
+                    thread_id=body.thread_id or str(uuid.uuid4()),
+                    agent=agent,
+                    request=TurnRequest(text=body.text, input=body.input),
+                    idempotency_key=idempotency_key or "",
+                    body_hash=digest(raw) if idempotency_key else "",
+                ),
+                limit=self._limit,
+                default_agent=self._default_agent,
+            )
+            return Accepted(await self._turns.read(admission.turn_id), admission.repeated)
+
+    async def read(self, turn_id: str) -> TurnRecord:
+        """The turn with its place in the queue; raises UnknownTurn."""
+        async with redis_deadline():
+            return await self._turns.read(turn_id)
+
+    async def cancel(self, turn_id: str) -> Cancellation:
+        """Ends a turn that has not started; raises UnknownTurn and NotImplementedYet."""
+        async with redis_deadline():
+            turn = await self._turns.read(turn_id)
+            if turn.ended:
+                return Cancellation(turn, ended_before=True)
+            outcome = await self._turns.cancel(turn, _cancelled(turn))
+            if outcome.status == "running":
+                raise NotImplementedYet("A turn that has started cannot be cancelled yet.")
+            return Cancellation(await self._turns.read(turn_id), ended_before=not outcome.ended_now)
+
+    async def queue(self) -> QueueSnapshot:
+        """The running turn and all that wait."""
+        async with redis_deadline():
+            return await self._turns.queue()
+
+    async def has_log(self, turn_id: str) -> bool:
+        """The turn's chunks are still kept."""
+        async with redis_deadline():
+            with redis_errors():
+                return bool(await self._redis.exists(keys.log(turn_id)))
+
+    async def _choose_agent(self, body: TurnBody) -> str:
+        """The agent that the turn asks for, empty for the thread's own; raises Invalid.
+
+        A turn with `input` always names it, so that it reaches no agent that takes only text.
+        """
+        if body.agent is not None and body.agent not in self._agents:
+            raise Invalid("No agent has this name.")
+        if body.input is None:
+            return body.agent or ""
+        agent = body.agent or await self._thread_agent(body.thread_id) or self._default_agent
+        if agent in TEXT_AGENTS:
+            raise Invalid(f"Agent {agent!r} takes text, not input.")
+        return agent
+
+    async def _thread_agent(self, thread_id: str | None) -> str | None:
+        if thread_id is None:
+            return None
+        client = cast(Any, self._redis)  # redis-py types a hash for two kinds of client
+        with redis_errors():
+            agent: bytes | None = await client.hget(keys.thread(thread_id), "agent")
+        return agent.decode() if agent else None
+
+
+def _cancelled(turn: TurnRecord) -> Cancelled:
+    waited_s = max(0.0, round(time.time() - turn.created_at / 1000, 3))
+    return Cancelled(
+        turn_id=turn.turn_id, metadata=CancelSummary(elapsed_s=waited_s, queued_s=waited_s)
+    )

@@ -1,0 +1,135 @@
+"""A turn as a person reads it: the answer on one stream, all else in lines on another."""
+
+import json
+from typing import Any, TextIO, assert_never
+
+import click
+import msgspec
+
+from api.event import Event
+from api.terminal import clean, one_line, preview
+from shared.chunks import (
+    Cancelled,
+    Chunk,
+    Done,
+    Error,
+    Place,
+    Queued,
+    Summary,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
+
+WIDTH = 200
+
+
+class Transcript:
+    """Writes a turn down as its chunks come; types that it does not know are passed over."""
+
+    def __init__(self, answer: TextIO, notes: TextIO) -> None:
+        self._answer = answer
+        self._notes = notes
+        self._message_id = ""
+        self._in_line = False
+
+    def show(self, event: Event) -> None:
+        """Writes one chunk down."""
+        try:
+            chunk: Chunk = msgspec.convert(event.body, Chunk)
+        except msgspec.ValidationError:
+            if event.completed:
+                self.note(f"ended: {event.type}")
+        else:
+            self._show(chunk)
+
+    def note(self, text: str) -> None:
+        """Writes a line beside the answer; on a terminal, where both meet, below it."""
+        if self._answer.isatty() and self._notes.isatty():
+            self.end_line()
+        click.echo(one_line(text), file=self._notes)
+
+    def end_line(self) -> None:
+        """Ends the answer's last line if it is open."""
+        if self._in_line:
+            click.echo(file=self._answer)
+            self._in_line = False
+
+    def _show(self, chunk: Chunk) -> None:
+        match chunk:
+            case Queued(metadata=place):
+                self.note(f"turn {chunk.turn_id}: {_place(place)}")
+            case Text(metadata=source):
+                if not source.agent:
+                    self._write(source.message_id, clean(chunk.content))
+            case ToolUse(metadata=call):
+                self.note(_call(call))
+            case ToolResult(metadata=outcome):
+                self.note(_outcome(outcome, chunk.content))
+            case Usage():
+                pass
+            case Done() | Error() | Cancelled():
+                self._end(chunk)
+            case _:
+                assert_never(chunk)
+
+    def _write(self, message_id: str, text: str) -> None:
+        if message_id != self._message_id:
+            self.end_line()
+            self._message_id = message_id
+        if text:
+            self._in_line = not text.endswith("\n")
+            click.echo(text, file=self._answer, nl=False)
+
+    def _end(self, chunk: Done | Error | Cancelled) -> None:
+        self.end_line()
+        match chunk:
+            case Done():
+                self.note(f"done {_figures(chunk.metadata)}")
+            case Error(metadata=summary):
+                self.note(f"turnkeeper: {chunk.content} ({summary.code})")
+                self.note(f"failed {_figures(summary)}{_undone(summary.rolled_back_messages)}")
+            case Cancelled(metadata=summary):
+                self.note(f"cancelled {_figures(summary)}{_undone(summary.rolled_back_messages)}")
+
+
+def _place(place: Place) -> str:
+    eta = "" if place.eta_s is None else f", starts in about {place.eta_s:.0f} s"
+    return f"{_count(place.position, 'turn')} ahead{eta}"
+
+
+def _call(call: ToolCall) -> str:
+    args = json.dumps(call.args, ensure_ascii=False)
+    return f"-> {'/'.join([*call.agent, call.name])} {preview(args, WIDTH)}"
+
+
+def _outcome(outcome: ToolOutcome, content: str) -> str:
+    took = "" if outcome.elapsed_s is None else f" in {outcome.elapsed_s:.1f} s"
+    name = "/".join([*outcome.agent, outcome.name])
+    return f"<- {name} {outcome.status}{took}: {preview(content, WIDTH)}"
+
+
+def _figures(summary: Summary) -> str:
+    usage = summary.usage
+    window = usage.calls[-1].n_ctx if usage.calls else None
+    return (
+        f"in {summary.elapsed_s:.1f} s, {_count(summary.model_calls, 'model call')}, tokens: "
+        f"{_known(usage.prompt_tokens_total)} in, {_known(usage.cache_read_total)} cached, "
+        f"{_known(usage.completion_tokens_total)} out, "
+        f"context: {_known(summary.context_tokens)} of {_known(window)}"
+    )
+
+
+def _undone(messages: int | None) -> str:
+    return "" if messages is None else f", {_count(messages, 'message')} rolled back"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _known(figure: Any) -> str:
+    return "n/a" if figure is None else str(figure)

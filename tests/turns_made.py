@@ -1,0 +1,71 @@
+"""Turns and chunks to test with, each complete and told apart by what the test changes."""
+
+from typing import Any
+from uuid import uuid4
+
+from shared.chunks import CancelSummary, Cancelled, Done, Error, ErrorSummary, Source, Summary, Text
+from shared.claims import Claims
+from shared.record import Failure, TurnRecord, TurnRequest
+from shared.scripts import Lifetimes
+from shared.turns import NewTurn, Turns
+
+LIFETIMES = Lifetimes(chunks_s=100, turn_s=200)
+FAILURE = Failure("agent", "The agent failed.")
+
+
+def new_turn(**changes: Any) -> NewTurn:
+    """A turn that says hi, on a thread of its own."""
+    turn_id = str(uuid4())
+    usual = {"turn_id": turn_id, "thread_id": f"thread-of-{turn_id}", "agent": ""}
+    return NewTurn(**{**usual, "request": TurnRequest(text="hi"), **changes})
+
+
+async def accept(turns: Turns, **changes: Any) -> TurnRecord:
+    """A turn that waits in the queue."""
+    new = new_turn(**changes)
+    await turns.admit(new, limit=1000, default_agent="chat")
+    return await turns.read(new.turn_id)
+
+
+async def start(turns: Turns, claims: Claims, **changes: Any) -> TurnRecord:
+    """A turn that runs."""
+    return await claim(claims, await accept(turns, **changes))
+
+
+async def claim(claims: Claims, turn: TurnRecord) -> TurnRecord:
+    """The turn as the worker gets it."""
+    claimed = await claims.claim(turn.turn_id)
+    assert claimed is not None
+    return claimed
+
+
+def claimed_turn(**changes: Any) -> TurnRecord:
+    """A running turn that no Redis has heard of."""
+    usual = {
+        **{"turn_id": "turn", "thread_id": "thread", "agent": "chat", "idempotency_key": ""},
+        **{"request": TurnRequest(text="hi"), "status": "running", "attempt": 1, "claim": 1},
+        **{"created_at": 1000, "started_at": 3500, "finished_at": None, "seq": 1},
+        **{"run_id": "turn", "trace_url": None, "error": None, "usage": None},
+    }
+    return TurnRecord(**{**usual, **changes})
+
+
+def text(turn: TurnRecord, content: str, message_id: str = "message") -> Text:
+    """What the agent says."""
+    return Text(turn_id=turn.turn_id, content=content, metadata=Source(message_id))
+
+
+def done(turn: TurnRecord) -> Done:
+    """A good end."""
+    return Done(turn_id=turn.turn_id, metadata=Summary(elapsed_s=1, queued_s=0))
+
+
+def failed(turn: TurnRecord) -> Error:
+    """A bad end."""
+    summary = ErrorSummary(elapsed_s=1, queued_s=0, code=FAILURE.code)
+    return Error(turn_id=turn.turn_id, content=FAILURE.message, metadata=summary)
+
+
+def cancelled(turn: TurnRecord) -> Cancelled:
+    """An end before the start."""
+    return Cancelled(turn_id=turn.turn_id, metadata=CancelSummary(elapsed_s=1, queued_s=1))

@@ -1,0 +1,11 @@
+"""Waiting for what must come true, never for a length of time."""
+
+import asyncio
+from collections.abc import Callable
+
+
+async def until(condition: Callable[[], object], within_s: float = 5.0) -> None:
+    """Waits until `condition` holds; raises TimeoutError."""
+    async with asyncio.timeout(within_s):
+        while not condition():
+            await asyncio.sleep(0.002)
