@@ -1,4 +1,4 @@
-"""What every test may use: a real Valkey, emptied before each test, and a scripted model server."""
+"""What every test may use: a real Valkey, emptied before each test."""
 
 import os
 import subprocess
@@ -18,30 +18,35 @@ os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 
 @pytest.fixture(scope="session")
-def valkey() -> Generator[SyncRedis]:
-    """A client of the session's server. Its folder's name is short: a socket's path has a limit."""
+def valkey_folder() -> Generator[Path]:
+    """Where the session's server runs. The name is short: the path of a socket has a limit."""
     with tempfile.TemporaryDirectory(prefix="tk") as name:
         folder = Path(name)
         process = subprocess.Popen(valkey_command(folder))
         while not (folder / "redis.sock").exists():
             assert process.poll() is None, (folder / "valkey.log").read_text()
             time.sleep(0.01)
-        with SyncRedis(unix_socket_path=str(folder / "redis.sock")) as client:
-            yield client
+        yield folder
         process.terminate()
         process.wait()
 
 
 @pytest.fixture
-def redis_url(valkey: SyncRedis) -> str:
-    """The URL of an empty database."""
-    valkey.flushall()
-    socket: str = valkey.connection_pool.connection_kwargs["path"]
-    return valkey_url(Path(socket).parent)
+async def redis(valkey_folder: Path) -> AsyncGenerator[Redis]:
+    """A client of an empty database."""
+    async with open_redis(valkey_url(valkey_folder)) as client:
+        await client.flushall()  # pyright: ignore[reportUnknownMemberType]
+        yield client
 
 
 @pytest.fixture
-async def redis(redis_url: str) -> AsyncGenerator[Redis]:
-    """A client of the empty database."""
-    async with open_redis(redis_url) as client:
+def redis_url(valkey_folder: Path, redis: Redis) -> str:
+    """The URL of an empty database."""
+    return valkey_url(valkey_folder)
+
+
+@pytest.fixture
+def valkey(valkey_folder: Path, redis: Redis) -> Generator[SyncRedis]:
+    """The same database as a test looks into it, beside what it tests."""
+    with SyncRedis(unix_socket_path=str(valkey_folder / "redis.sock")) as client:
         yield client

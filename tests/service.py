@@ -80,7 +80,7 @@ async def run_api(redis_url: str, **settings: Any) -> AsyncGenerator[Service]:
 async def run_worker(
     redis_url: str, llama_url: str, folder: Path, **settings: Any
 ) -> AsyncGenerator[None]:
-    """A worker with its database in `folder`; at the end it is stopped in the middle of its work."""
+    """A worker with its database in `folder`; at the end it is cut, whatever it does."""
     database = folder / "checkpoints.sqlite"
     values = {"REDIS_URL": redis_url, "LLAMA_BASE_URL": llama_url, "CHECKPOINT_DB": database}
     worker = asyncio.create_task(serve(WorkerSettings(**values, **settings), signals=False))

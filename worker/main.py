@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from importlib.metadata import version
 
+import uvloop
+
 from shared.claims import Claims
 from shared.errors import RedisAway, SettingsError
 from shared.heartbeat import RENEW_S, Heartbeat, end_heartbeat, write_heartbeat
@@ -96,7 +98,7 @@ def main() -> None:
     try:
         settings = load(WorkerSettings)
         set_up_logs(settings.LOG_LEVEL, settings.LOG_FORMAT)
-        asyncio.run(serve(settings, wait=options.wait))
+        uvloop.run(serve(settings, wait=options.wait))
     except SettingsError as error:
         sys.exit(_say(error, 2))
     except CannotStart as error:

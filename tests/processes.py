@@ -1,0 +1,55 @@
+"""API and worker as the processes that they are in service."""
+
+import asyncio
+import os
+import sys
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from api.server import bind
+
+WITHIN_S = 60
+
+
+@asynccontextmanager
+async def run_process(*command: str, **environment: str) -> AsyncGenerator[Process]:
+    """`python -m …` with these variables; ended at the end, in order if it can be."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", *command, env={**os.environ, **environment}
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
+
+
+@asynccontextmanager
+async def run_processes(
+    redis_url: str, llama_url: str, database: str, **environment: str
+) -> AsyncGenerator[httpx.AsyncClient]:
+    """Worker and API, and a client of them once they are ready for turns."""
+    with bind("127.0.0.1", 0) as listener:
+        port = listener.getsockname()[1]
+    shared = {"REDIS_URL": redis_url, "LOG_LEVEL": "WARNING", **environment}
+    worker = {"LLAMA_BASE_URL": llama_url, "CHECKPOINT_DB": database}
+    async with (
+        run_process("worker", **shared, **worker),
+        run_process("api", **shared, API_PORT=str(port)),
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
+    ):
+        async with asyncio.timeout(WITHIN_S):
+            while not await _is_ready(client):
+                await asyncio.sleep(0.05)
+        yield client
+
+
+async def _is_ready(client: httpx.AsyncClient) -> bool:
+    try:
+        return (await client.get("/health/ready")).is_success
+    except httpx.TransportError:
+        return False
