@@ -1,11 +1,49 @@
-"""`python -m worker`: the one process that owns the slot and the checkpoint database."""
+"""`python -m worker`: the one process that owns the slot and the checkpoint database.
 
+Exits 2 on a bad setting, 3 when the database cannot be opened, 1 when another worker owns it.
+"""
+
+import argparse
 import os
+import sys
 
-# Read when LangGraph is imported: types in the database that nobody registered are not imported.
-os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+import uvloop
 
-from worker.main import main
+from shared.errors import SettingsError
+from shared.logs import set_up_logs
+from shared.settings import load
+from worker.errors import CannotStart
+from worker.settings import WorkerSettings
+
+
+def main() -> int:
+    """Runs the worker until it is told to stop; answers the exit code."""
+    parser = argparse.ArgumentParser(prog="turnkeeper worker")
+    parser.add_argument("--wait", action="store_true", help="wait for another owner to go")
+    options = parser.parse_args()
+    try:
+        _run(load(WorkerSettings), wait=options.wait)
+    except SettingsError as error:
+        return _say(error, 2)
+    except CannotStart as error:
+        return _say(error, error.exit_code)
+    return 0
+
+
+def _run(settings: WorkerSettings, *, wait: bool) -> None:
+    set_up_logs(settings.LOG_LEVEL, settings.LOG_FORMAT)
+    # Read when LangGraph is imported: types in the database that nobody registered stay shut.
+    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    # Imported only now, as it takes seconds: a bad setting is told at once.
+    from worker.main import serve
+
+    uvloop.run(serve(settings, wait=wait))
+
+
+def _say(error: Exception, exit_code: int) -> int:
+    sys.stderr.write(f"turnkeeper: {error}\n")
+    return exit_code
+
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

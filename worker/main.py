@@ -1,25 +1,18 @@
 """Puts the worker together, runs it, and takes it apart again."""
 
-import argparse
 import asyncio
 import logging
-import sys
 import time
 from contextlib import suppress
 from importlib.metadata import version
 
-import uvloop
-
 from shared.claims import Claims
-from shared.errors import RedisAway, SettingsError
+from shared.errors import RedisAway
 from shared.heartbeat import RENEW_S, Heartbeat, end_heartbeat, write_heartbeat
-from shared.logs import set_up_logs
 from shared.redis import Redis, open_redis
-from shared.settings import load
 from worker.agents.registry import Deps, build_agents
 from worker.answers import Answers
 from worker.checkpoints import open_checkpoints, prepare_file
-from worker.errors import CannotStart
 from worker.insist import insist
 from worker.llama import open_llama
 from worker.llm import open_model
@@ -88,23 +81,3 @@ async def keep_beating(redis: Redis, beat: Heartbeat) -> None:
     while True:
         await insist(lambda: write_heartbeat(redis, beat))
         await asyncio.sleep(RENEW_S)
-
-
-def main() -> None:
-    """The worker's process. Exits 3 when the database cannot be opened, 2 on a bad setting."""
-    parser = argparse.ArgumentParser(prog="turnkeeper worker")
-    parser.add_argument("--wait", action="store_true", help="wait for another owner to go")
-    options = parser.parse_args()
-    try:
-        settings = load(WorkerSettings)
-        set_up_logs(settings.LOG_LEVEL, settings.LOG_FORMAT)
-        uvloop.run(serve(settings, wait=options.wait))
-    except SettingsError as error:
-        sys.exit(_say(error, 2))
-    except CannotStart as error:
-        sys.exit(_say(error, error.exit_code))
-
-
-def _say(error: Exception, exit_code: int) -> int:
-    sys.stderr.write(f"turnkeeper: {error}\n")
-    return exit_code

@@ -1,0 +1,119 @@
+"""The worker as a process: how it refuses to start, stops and is found again after a crash."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from pathlib import Path
+
+import pytest
+
+from shared.chunks import type_of
+from shared.heartbeat import read_heartbeat
+from shared.redis import Redis
+from tests.fake_llama import FakeLlama, Reply
+from tests.processes import run_process
+from tests.service import Service, run_api, text_of
+
+
+async def run_to_its_end(*flags: str, **environment: str) -> tuple[int | None, str]:
+    """Exit code and standard error of a worker that ends by itself."""
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "worker", *flags), env={**os.environ, **environment}, stderr=PIPE
+    )
+    _, said = await worker.communicate()
+    return worker.returncode, said.decode()
+
+
+@pytest.mark.parametrize(
+    ("environment", "exit_code", "line"),
+    [
+        ({"STEP_LIMIT": "many"}, 2, "turnkeeper: STEP_LIMIT: "),
+        ({"REDIS_URL": "http://127.0.0.1"}, 2, "turnkeeper: REDIS_URL: "),
+        ({"LLAMA_EXTRA_BODY": "{"}, 2, "turnkeeper: LLAMA_EXTRA_BODY: "),
+        ({"AGENTS": "mine=no.such.module:build"}, 2, "turnkeeper: AGENTS: "),
+        ({"CHECKPOINT_DB": "/dev/null/x/db"}, 3, "Not a directory"),
+        ({"CHECKPOINT_DB": "/proc"}, 3, "Is a directory"),
+    ],
+)
+async def test_what_it_cannot_use_is_said_in_one_line(
+    environment: dict[str, str], exit_code: int, line: str, redis_url: str, tmp_path: Path
+) -> None:
+    usable = {"REDIS_URL": redis_url, "CHECKPOINT_DB": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"}
+    code, said = await run_to_its_end(**{**usable, **environment})
+    assert code == exit_code, said
+    assert line in said
+    assert said.count("\n") == 1
+
+
+async def test_a_second_worker_on_the_same_database_names_the_first(
+    redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    settings = {"REDIS_URL": redis_url, "CHECKPOINT_DB": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"}
+    async with run_process("worker", **settings) as first:
+        await wait_for_worker(redis)
+        code, said = await run_to_its_end(**settings)
+    assert code == 1
+    assert f"process {first.pid} on " in said
+
+
+async def test_an_orderly_stop_ends_the_running_turn_and_exits_cleanly(
+    redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    gate = asyncio.Event()
+    async with FakeLlama([Reply(content="slow", gate=gate)]) as llama, run_api(redis_url) as api:
+        worker = run_process("worker", **worker_settings(redis_url, llama, tmp_path))
+        async with worker as process:
+            turn = await begin_turn(api, llama)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+        seen = await api.follow(turn)
+        record = await api.turn(turn)
+    assert [type_of(chunk) for chunk in seen] == ["queued", "error"]
+    assert record["error"]["code"] == "worker_lost"
+    assert await read_heartbeat(redis) is None
+
+
+async def test_a_killed_worker_loses_no_turn(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    script = [Reply(content="never", gate=gate), Reply(content="second"), Reply(content="third")]
+    async with FakeLlama(script) as llama, run_api(redis_url) as api:
+        settings = worker_settings(redis_url, llama, tmp_path)
+        async with run_process("worker", **settings) as process:
+            left = await begin_turn(api, llama)
+            waiting = [await api.post("Next.") for _ in range(2)]
+            process.kill()
+            await process.wait()
+        async with run_process("worker", **settings):
+            ends = [await api.follow(turn) for turn in (left, *waiting)]
+        states = [await api.turn(turn) for turn in (left, *waiting)]
+    assert [type_of(end[-1]) for end in ends] == ["error", "done", "done"]
+    assert states[0]["error"]["code"] == "worker_lost"
+    assert [text_of(end) for end in ends[1:]] == ["second", "third"]
+    assert states[1]["started_at"] < states[2]["started_at"]
+
+
+def worker_settings(redis_url: str, llama: FakeLlama, folder: Path) -> dict[str, str]:
+    """The variables of a worker on that server, with its database in `folder`."""
+    return {
+        "REDIS_URL": redis_url,
+        "LLAMA_BASE_URL": llama.base_url,
+        "CHECKPOINT_DB": str(folder / "db"),
+        "LOG_LEVEL": "WARNING",
+    }
+
+
+async def begin_turn(api: Service, llama: FakeLlama) -> str:
+    """A turn that the model server has begun to read."""
+    turn = await api.post("Begin.")
+    await llama.wait_for(lambda: bool(llama.calls), within=60)
+    return turn
+
+
+async def wait_for_worker(redis: Redis) -> None:
+    """Returns once a worker is alive."""
+    async with asyncio.timeout(60):
+        while await read_heartbeat(redis) is None:
+            await asyncio.sleep(0.02)
