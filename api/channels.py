@@ -53,6 +53,7 @@ class Channels:
         self._listener = listener
         self._acknowledged: set[str] = set()
         self._changed = asyncio.Event()
+        self._lost = False
 
     def review(self) -> None:
         """The listener wants something else now."""
@@ -66,19 +67,30 @@ class Channels:
         """Listens until it is cancelled."""
         while True:
             try:
-                async with cast(Any, self._redis).pubsub() as pubsub:
-                    await self._serve(pubsub)
-            except* RedisAway as away:
-                logger.warning("The channel of chunks is lost: %s", away.exceptions[0])
+                with redis_errors():
+                    async with cast(Any, self._redis).pubsub() as pubsub:
+                        await self._serve(pubsub)
+            except RedisAway as away:
+                if not self._lost:
+                    logger.warning("Chunks cannot be heard: %s", away)
+            self._lost = True
             self._acknowledged.clear()
             await asyncio.sleep(RETRY_S)
 
     async def _serve(self, pubsub: PubSub) -> None:
-        with redis_errors():
-            await pubsub.subscribe(keys.channel(IDLE))
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._hear(pubsub))
-            group.create_task(self._subscribe(pubsub))
+        """Not a task group: it forgets that it was cancelled when a task fails just then."""
+        await pubsub.subscribe(keys.channel(IDLE))
+        tasks = [
+            asyncio.create_task(self._hear(pubsub)),
+            asyncio.create_task(self._subscribe(pubsub)),
+        ]
+        try:
+            failed, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            failed.pop().result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _subscribe(self, pubsub: PubSub) -> None:
         """Keeps what Redis is asked for equal to what is wanted."""
@@ -87,10 +99,9 @@ class Channels:
             self._changed.clear()
             wanted = self._listener.wanted()
             self._acknowledged -= asked - wanted
-            with redis_errors():
-                await _ask(pubsub, wanted - asked, asked - wanted)
-                asked = wanted
-                await self._await_review(pubsub)
+            await _ask(pubsub, wanted - asked, asked - wanted)
+            asked = wanted
+            await self._await_review(pubsub)
 
     async def _await_review(self, pubsub: PubSub) -> None:
         try:
@@ -101,8 +112,7 @@ class Channels:
 
     async def _hear(self, pubsub: PubSub) -> None:
         while True:
-            with redis_errors():
-                message = await pubsub.get_message(timeout=SILENCE_S)
+            message = await pubsub.get_message(timeout=SILENCE_S)
             if message is None:
                 raise RedisAway(f"Redis was silent for {SILENCE_S:g} s.")
             match message:
@@ -114,6 +124,9 @@ class Channels:
                     pass
 
     def _acknowledge(self, turn_id: str) -> None:
+        if self._lost:
+            self._lost = False
+            logger.info("Chunks are heard again.")
         self._acknowledged.add(turn_id)
         self._listener.acknowledge(turn_id)
 

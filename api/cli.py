@@ -8,12 +8,12 @@ from typing import Any, NoReturn, cast
 
 import click
 
-from api.client import TurnkeeperClient, open_client
-from api.event import Event
-from api.tables import describe_queue, describe_status
-from api.terminal import say
-from api.transcript import Transcript
-from api.turn_stream import TurnStream
+from api.client.event import Event
+from api.client.tables import describe_queue, describe_status
+from api.client.terminal import say
+from api.client.transcript import Transcript
+from api.client.turn_stream import TurnStream
+from api.client.turnkeeper import TurnkeeperClient, open_client
 from shared.errors import TurnkeeperError
 
 DEFAULT_URL = "http://127.0.0.1:8010"

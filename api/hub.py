@@ -9,7 +9,6 @@ missing.
 import asyncio
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing, contextmanager
-from types import TracebackType
 from typing import Self
 
 import anyio
@@ -42,16 +41,12 @@ class Hub:
         ]
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self._close_all()
         for task in self._tasks:
             task.cancel()
-        await self._group.__aexit__(kind, error, traceback)
+        # Told of no error, the group leaves the one that ended the block as it is.
+        await self._group.__aexit__(None, None, None)
 
     async def follow(self, turn_id: str, after: int) -> AsyncGenerator[Entry]:
         """The chunks with a number above `after`, each once and in order, up to the terminal one.

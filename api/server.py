@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -47,7 +48,7 @@ def run(settings: ApiSettings) -> int:
         listener = bind(settings.API_HOST, settings.API_PORT)
     except OSError as error:
         where = f"{settings.API_HOST}:{settings.API_PORT}"
-        sys.stderr.write(f"turnkeeper: cannot listen on {where}: {error.strerror}\n")
+        sys.stderr.write(f"turnkeeper: cannot listen on {where}: {_reason(error)}\n")
         return 1
     # uvicorn blames the application for a stream that was cut because its client had gone silent.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != CUT_STREAM)
@@ -60,6 +61,11 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening socket; raises OSError."""
     family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     return socket.create_server((host, port), family=family, backlog=2048)
+
+
+def _reason(error: OSError) -> str:
+    """The system's words, without what Python adds to them."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
 
 
 @asynccontextmanager

@@ -8,8 +8,8 @@ import pytest
 
 from shared import chunks
 from shared.chunks import (
-    CancelSummary,
     Cancelled,
+    CancelSummary,
     Chunk,
     Done,
     Error,
@@ -27,20 +27,43 @@ from shared.chunks import (
 )
 from shared.usage import CallUsage, TurnUsage
 
-CALL_USAGE = {
-    **{"call_index": 1, "input_tokens": 10, "output_tokens": None, "cache_read": 0},
-    **{"prefill_tps": None, "decode_tps": 12.5, "prompt_ms": None, "predicted_ms": None},
-    **{"n_ctx": None, "context_pct": None, "partial": False, "agent": []},
+CALL_USAGE: dict[str, Any] = {
+    "call_index": 1,
+    "input_tokens": 10,
+    "output_tokens": None,
+    "cache_read": 0,
+    "prefill_tps": None,
+    "decode_tps": 12.5,
+    "prompt_ms": None,
+    "predicted_ms": None,
+    "n_ctx": None,
+    "context_pct": None,
+    "partial": False,
+    "agent": [],
 }
-TURN_USAGE = {
-    **{"calls": [CALL_USAGE], "model_calls": 2, "prompt_tokens_total": 10},
-    **{"cache_read_total": 0, "completion_tokens_total": None},
-    **{"context_start": None, "context_end": None, "context_peak": None, "compacted": False},
+TURN_USAGE: dict[str, Any] = {
+    "calls": [CALL_USAGE],
+    "model_calls": 2,
+    "prompt_tokens_total": 10,
+    "cache_read_total": 0,
+    "completion_tokens_total": None,
+    "context_start": None,
+    "context_end": None,
+    "context_peak": None,
+    "compacted": False,
 }
-SUMMARY = {
-    **{"elapsed_s": 2.5, "queued_s": 0.5, "tool_calls": 0, "model_calls": 0},
-    **{"finish_reason": None, "chars": 0, "truncated": False, "run_id": None, "trace_url": None},
-    **{"usage": TURN_USAGE, "context_tokens": None},
+SUMMARY: dict[str, Any] = {
+    "elapsed_s": 2.5,
+    "queued_s": 0.5,
+    "tool_calls": 0,
+    "model_calls": 0,
+    "finish_reason": None,
+    "chars": 0,
+    "truncated": False,
+    "run_id": None,
+    "trace_url": None,
+    "usage": TURN_USAGE,
+    "context_tokens": None,
 }
 
 call_usage = CallUsage(call_index=1, input_tokens=10, cache_read=0, decode_tps=12.5)
@@ -64,7 +87,8 @@ TABLE: list[tuple[Chunk, dict[str, Any]]] = [
             metadata=ToolCall(call_id="c", name="ls", args={"path": None}, agent=["helper"]),
         ),
         {
-            **{"type": "tool_use", "content": "ls"},
+            "type": "tool_use",
+            "content": "ls",
             "metadata": {"call_id": "c", "name": "ls", "args": {"path": None}, "agent": ["helper"]},
         },
     ),
@@ -75,10 +99,15 @@ TABLE: list[tuple[Chunk, dict[str, Any]]] = [
             metadata=ToolOutcome(call_id="c", name="ls", status="api_error", truncated=True),
         ),
         {
-            **{"type": "tool_result", "content": "etc"},
+            "type": "tool_result",
+            "content": "etc",
             "metadata": {
-                **{"call_id": "c", "name": "ls", "status": "api_error", "truncated": True},
-                **{"agent": [], "elapsed_s": None},
+                "call_id": "c",
+                "name": "ls",
+                "status": "api_error",
+                "truncated": True,
+                "agent": [],
+                "elapsed_s": None,
             },
         },
     ),
@@ -97,7 +126,9 @@ TABLE: list[tuple[Chunk, dict[str, Any]]] = [
             metadata=ErrorSummary(elapsed_s=2.5, queued_s=0.5, usage=turn_usage, code="agent"),
         ),
         {
-            **{"type": "error", "content": "It failed.", "completed": True},
+            "type": "error",
+            "content": "It failed.",
+            "completed": True,
             "metadata": SUMMARY | {"rolled_back_messages": None, "code": "agent"},
         },
     ),
@@ -109,16 +140,17 @@ TABLE: list[tuple[Chunk, dict[str, Any]]] = [
             ),
         ),
         {
-            **{"type": "cancelled", "completed": True},
+            "type": "cancelled",
+            "completed": True,
             "metadata": SUMMARY | {"rolled_back_messages": 3},
         },
     ),
 ]
 
 HOSTILE = [
-    "\r", "a\rb\r\nc\n\n", "\u2028\u2029", "\x00", "\u0085", "👩‍👩‍👧‍👦 🏴", "\U0001f600", "data: x\n\n",
-    '"}\\', " ", "",
-]  # fmt: skip
+    *("\r", "a\rb\r\nc\n\n", "\u2028\u2029", "\x00", "\u0085", "data: x\n\n", '"}\\', " ", ""),
+    *("\U0001f600", "\U0001f469\u200d\U0001f467"),
+]
 
 
 def test_the_table_knows_every_chunk() -> None:

@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from api.cli import main
-from api.event import parse_event
-from api.transcript import Transcript
+from api.client.event import parse_event
+from api.client.transcript import Transcript
 from shared.chunks import (
     Cancelled,
     CancelSummary,

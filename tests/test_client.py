@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from api.client import TurnkeeperClient, open_client
-from api.client_errors import LostSight, NotTurnkeeper, Problem, Unreachable
-from api.patience import LIMIT_S, Clock
+from api.client.errors import LostSight, NotTurnkeeper, Problem, Unreachable
+from api.client.patience import LIMIT_S, Clock
+from api.client.turnkeeper import TurnkeeperClient, open_client
 from shared.chunks import Chunk, Done, Place, Queued, Source, Summary, Text
 from shared.errors import SettingsError
 from tests.fake_api import (

@@ -3,19 +3,22 @@
 import asyncio
 import random
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
-from redis.exceptions import ConnectionError as RedisConnectionError
 
 from api.hub import Hub
 from api.mailbox import Mailbox, Signal
 from shared import keys
+from shared.errors import RedisAway
 from shared.redis import Redis, open_redis
 from shared.stream import Entry
-from tests.serve_api import wait_until
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen
 from tests.turn_driver import TurnDriver
+from tests.turns_made import LIFETIMES
+from tests.until import until
 from tests.valkey import run_valkey, valkey_url
 
 CHUNKS = 400
@@ -45,55 +48,39 @@ async def take(hub: Hub, turn_id: str, after: int, count: int) -> list[int]:
         await entries.aclose()
 
 
-async def command(redis: Redis, *parts: str) -> Any:
-    return await cast(Any, redis).execute_command(*parts)
-
-
-async def subscribers(redis: Redis, turn_id: str) -> int:
-    _, count = await command(redis, "PUBSUB", "NUMSUB", keys.channel(turn_id))
+def subscribers(valkey: RedisSeen, turn_id: str) -> int:
+    [(_, count)] = valkey.pubsub_numsub(keys.channel(turn_id))
     return count
 
 
-async def kill_hub(redis: Redis) -> int:
-    return await command(redis, "CLIENT", "KILL", "TYPE", "pubsub")
-
-
-async def answers(redis: Redis) -> bool:
-    try:
-        return bool(await command(redis, "PING"))
-    except RedisConnectionError:
-        return False
-
-
-async def finish_after(driver: TurnDriver, turn_id: str, count: int) -> None:
-    turn = await driver.start(turn_id)
-    await driver.say(turn, 2, count)
-    await driver.finish(turn)
+def kill_connection(valkey: RedisSeen) -> int:
+    """Cuts the hub's connection; answers how many were cut."""
+    return valkey.client_kill_filter(_type="pubsub")
 
 
 async def test_an_early_follower_hears_everything(hub: Hub, driver: TurnDriver) -> None:
     turn_id = await driver.queue()
     following = asyncio.create_task(collect(hub, turn_id))
-    await finish_after(driver, turn_id, 10)
+    await driver.run(turn_id, 10)
     assert await following == list(range(1, 13))
 
 
 async def test_a_late_follower_reads_everything(hub: Hub, driver: TurnDriver) -> None:
     turn_id = await driver.queue()
-    await finish_after(driver, turn_id, 10)
+    await driver.run(turn_id, 10)
     assert await collect(hub, turn_id) == list(range(1, 13))
 
 
 async def test_a_follower_goes_on_after_its_cursor(hub: Hub, driver: TurnDriver) -> None:
     turn_id = await driver.queue()
     following = asyncio.create_task(collect(hub, turn_id, after=4))
-    await finish_after(driver, turn_id, 10)
+    await driver.run(turn_id, 10)
     assert await following == list(range(5, 13))
 
 
 async def test_the_entry_is_what_was_published(hub: Hub, driver: TurnDriver) -> None:
     turn_id = await driver.queue()
-    await finish_after(driver, turn_id, 1)
+    await driver.run(turn_id, 1)
     entries = [entry async for entry in hub.follow(turn_id, 1)]
     assert [entry.type for entry in entries] == ["text", "done"]
     assert b'"content":"2 "' in entries[0].body
@@ -109,24 +96,24 @@ async def follow_in_pieces(hub: Hub, turn_id: str, dice: random.Random) -> list[
     return seen
 
 
-async def kill_pubsub(redis: Redis, until: asyncio.Task[None]) -> int:
+async def kill_connections(valkey: RedisSeen, telling: asyncio.Task[None]) -> int:
     kills = 0
-    while not until.done():
-        kills += await kill_hub(redis)
+    while not telling.done():
+        kills += kill_connection(valkey)
         await asyncio.sleep(0.05)
     return kills
 
 
 async def test_nobody_misses_or_repeats_while_connections_die(
-    hub: Hub, driver: TurnDriver, redis: Redis
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:
     turn_id = await driver.queue()
     followers = [
         asyncio.create_task(follow_in_pieces(hub, turn_id, random.Random(seed)))
         for seed in range(20)
     ]
-    telling = asyncio.create_task(finish_after(driver, turn_id, CHUNKS))
-    assert await kill_pubsub(redis, until=telling) > 0
+    telling = asyncio.create_task(driver.run(turn_id, CHUNKS))
+    assert await kill_connections(valkey, telling) > 0
     for seen in await asyncio.gather(*followers):
         assert seen == list(range(1, CHUNKS + 3))
 
@@ -134,35 +121,31 @@ async def test_nobody_misses_or_repeats_while_connections_die(
 async def test_followers_of_two_turns_hear_their_own(hub: Hub, driver: TurnDriver) -> None:
     first, second = await driver.queue(), await driver.queue()
     following = [asyncio.create_task(collect(hub, turn_id)) for turn_id in (first, second)]
-    await finish_after(driver, first, 3)
-    await finish_after(driver, second, 5)
+    await driver.run(first, 3)
+    await driver.run(second, 5)
     assert await asyncio.gather(*following) == [list(range(1, 6)), list(range(1, 8))]
 
 
 async def test_the_last_to_leave_ends_the_subscription(
-    hub: Hub, driver: TurnDriver, redis: Redis
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:
     turn_id = await driver.queue()
     entries = [hub.follow(turn_id, 0) for _ in range(3)]
     for follower in entries:
         assert (await anext(follower)).seq == 1
-    assert await subscribers(redis, turn_id) == 1
+    assert subscribers(valkey, turn_id) == 1
     for follower in entries:
         await follower.aclose()
-
-    async def unsubscribed() -> bool:
-        return await subscribers(redis, turn_id) == 0
-
-    await wait_until(unsubscribed)
+    await until(lambda: subscribers(valkey, turn_id) == 0)
 
 
 async def test_one_connection_serves_all_followers(
-    hub: Hub, driver: TurnDriver, redis: Redis
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:
     entries = [hub.follow(await driver.queue(), 0) for _ in range(20)]
     for follower in entries:
         await anext(follower)
-    assert (await command(redis, "CLIENT", "LIST", "TYPE", "pubsub")).count(b"id=") == 1
+    assert len(valkey.client_list(_type="pubsub")) == 1
     for follower in entries:
         await follower.aclose()
 
@@ -171,27 +154,29 @@ async def test_a_slow_follower_catches_up_from_the_log(hub: Hub, driver: TurnDri
     turn_id = await driver.queue()
     entries = hub.follow(turn_id, 0)
     first = await anext(entries)
-    await finish_after(driver, turn_id, 2500)
+    await driver.run(turn_id, 2500)
     assert [first.seq, *[entry.seq async for entry in entries]] == list(range(1, 2503))
 
 
 async def test_a_turn_that_vanishes_ends_its_followers(
-    hub: Hub, driver: TurnDriver, redis: Redis
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:
     turn_id = await driver.queue()
     entries = hub.follow(turn_id, 0)
     await anext(entries)
-    await redis.delete(keys.log(turn_id))
-    await kill_hub(redis)
+    valkey.delete(keys.log(turn_id))
+    kill_connection(valkey)
     assert [entry async for entry in entries] == []
 
 
-async def test_a_stray_message_does_no_harm(hub: Hub, driver: TurnDriver, redis: Redis) -> None:
+async def test_a_stray_message_does_no_harm(
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
+) -> None:
     turn_id = await driver.queue()
     entries = hub.follow(turn_id, 0)
     await anext(entries)
-    await command(redis, "PUBLISH", keys.channel(turn_id), "nonsense")
-    await finish_after(driver, turn_id, 1)
+    valkey.publish(keys.channel(turn_id), "nonsense")
+    await driver.run(turn_id, 1)
     assert [entry.seq async for entry in entries] == [2, 3]
 
 
@@ -204,18 +189,28 @@ async def test_farewell_ends_followers_old_and_new(hub: Hub, driver: TurnDriver)
     assert await collect(hub, turn_id) == []
 
 
+async def until_it_answers(redis: Redis) -> None:
+    turns = Turns(redis, LIFETIMES)
+    async with asyncio.timeout(5):
+        while True:
+            with suppress(RedisAway):
+                await turns.queue()
+                return
+            await asyncio.sleep(0.01)
+
+
 async def test_followers_outlive_a_restart_of_redis(tmp_path: Path) -> None:
     """They wait through it, and nothing that the log has kept is lost to them."""
     async with open_redis(valkey_url(tmp_path)) as redis, Hub(redis) as hub:
         driver = TurnDriver(redis)
         async with run_valkey(tmp_path):
-            await wait_until(lambda: answers(redis))
+            await until_it_answers(redis)
             turn_id = await driver.queue()
             entries = hub.follow(turn_id, 0)
             assert (await anext(entries)).seq == 1
         async with run_valkey(tmp_path):
-            await wait_until(lambda: answers(redis))
-            await finish_after(driver, turn_id, 3)
+            await until_it_answers(redis)
+            await driver.run(turn_id, 3)
             assert [entry.seq async for entry in entries] == [2, 3, 4, 5]
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 from uuid import uuid4
 
-from shared.chunks import CancelSummary, Cancelled, Done, Error, ErrorSummary, Source, Summary, Text
+from msgspec.structs import replace
+
+from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Source, Summary, Text
 from shared.claims import Claims
 from shared.record import Failure, TurnRecord, TurnRequest
 from shared.scripts import Lifetimes
@@ -16,8 +18,13 @@ FAILURE = Failure("agent", "The agent failed.")
 def new_turn(**changes: Any) -> NewTurn:
     """A turn that says hi, on a thread of its own."""
     turn_id = str(uuid4())
-    usual = {"turn_id": turn_id, "thread_id": f"thread-of-{turn_id}", "agent": ""}
-    return NewTurn(**{**usual, "request": TurnRequest(text="hi"), **changes})
+    usual = NewTurn(
+        turn_id=turn_id,
+        thread_id=f"thread-of-{turn_id}",
+        agent="",
+        request=TurnRequest(text="hi"),
+    )
+    return replace(usual, **changes)
 
 
 async def accept(turns: Turns, **changes: Any) -> TurnRecord:
@@ -41,13 +48,25 @@ async def claim(claims: Claims, turn: TurnRecord) -> TurnRecord:
 
 def claimed_turn(**changes: Any) -> TurnRecord:
     """A running turn that no Redis has heard of."""
-    usual = {
-        **{"turn_id": "turn", "thread_id": "thread", "agent": "chat", "idempotency_key": ""},
-        **{"request": TurnRequest(text="hi"), "status": "running", "attempt": 1, "claim": 1},
-        **{"created_at": 1000, "started_at": 3500, "finished_at": None, "seq": 1},
-        **{"run_id": "turn", "trace_url": None, "error": None, "usage": None},
-    }
-    return TurnRecord(**{**usual, **changes})
+    usual = TurnRecord(
+        turn_id="turn",
+        thread_id="thread",
+        agent="chat",
+        request=TurnRequest(text="hi"),
+        status="running",
+        created_at=1000,
+        started_at=3500,
+        finished_at=None,
+        attempt=1,
+        claim=1,
+        seq=1,
+        run_id="turn",
+        trace_url=None,
+        error=None,
+        usage=None,
+        idempotency_key="",
+    )
+    return replace(usual, **changes)
 
 
 def text(turn: TurnRecord, content: str, message_id: str = "message") -> Text:

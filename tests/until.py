@@ -7,5 +7,6 @@ from collections.abc import Callable
 async def until(condition: Callable[[], object], within_s: float = 5.0) -> None:
     """Waits until `condition` holds; raises TimeoutError."""
     async with asyncio.timeout(within_s):
+        # What is waited for may be in Redis or in another process, which set no event here.
         while not condition():
             await asyncio.sleep(0.002)

@@ -16,6 +16,10 @@ class WorkerStopping(Exception):
     """The worker was told to stop."""
 
 
+class UnknownAgent(Exception):
+    """The worker was not given the agent that the API knows; its argument is the name."""
+
+
 WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was running.")
 
 
@@ -26,6 +30,8 @@ def explain(error: BaseException) -> Failure:
             return WORKER_LOST
         case TurnTimeout():
             return Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
+        case UnknownAgent():
+            return Failure("agent", f"The worker has no agent {error}: is its AGENTS the API's?")
         case GraphRecursionError():
             return Failure("step_limit", "The agent took more steps than STEP_LIMIT allows.")
         case openai.APIConnectionError():

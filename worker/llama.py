@@ -30,9 +30,9 @@ class _Props(Struct, frozen=True):
 
     @property
     def model(self) -> str | None:
-        """The name to show: the alias, else the file's."""
-        name = PurePosixPath(self.model_path).name if self.model_path else None
-        return self.model_alias or name
+        """The name to show. Without an alias of its own the server says the file's path."""
+        path = PurePosixPath(self.model_alias or self.model_path or "")
+        return path.name if path.is_absolute() else str(path) if path.name else None
 
 
 class _NextToken(Struct, frozen=True):

@@ -83,13 +83,11 @@ class Publisher:
 
 @asynccontextmanager
 async def open_publisher(claims: Claims, turn: TurnRecord) -> AsyncGenerator[Publisher]:
-    """A publisher that has sent everything when the block ends; raises Fenced."""
+    """A publisher that has sent everything when the block ends, however it ends; raises Fenced."""
     publisher = Publisher(claims, turn)
     sending = asyncio.create_task(publisher.send())
     try:
         yield publisher
+    finally:
         publisher.drain()
         await sending
-    finally:
-        sending.cancel()
-        await asyncio.wait({sending})

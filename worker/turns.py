@@ -15,7 +15,7 @@ from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import Failure, TurnRecord
 from worker.conclusion import conclude
-from worker.failures import TurnTimeout, WorkerStopping, explain
+from worker.failures import TurnTimeout, UnknownAgent, WorkerStopping, explain
 from worker.graph import Graph, stream_parts
 from worker.insist import insist
 from worker.publisher import Publisher, open_publisher
@@ -35,6 +35,7 @@ class TurnRunner:
         self._agents = agents
         self._settings = settings
         self._running: asyncio.Task[None] | None = None
+        self._stopping = False
 
     async def run(self, turn_id: str) -> None:
         """Takes the turn, runs it and ends it; nothing happens when it has ended before."""
@@ -68,10 +69,13 @@ class TurnRunner:
 
     def stop(self) -> None:
         """Ends the running turn at once, because the worker stops."""
+        self._stopping = True
         if self._running:
             self._running.cancel()
 
     async def _drive(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
+        if self._stopping:
+            raise WorkerStopping
         self._running = running = asyncio.create_task(self._stream(turn, translator, publisher))
         try:
             done, _ = await asyncio.wait({running}, timeout=self._settings.TURN_TIMEOUT_S)
@@ -86,7 +90,9 @@ class TurnRunner:
             self._running = None
 
     async def _stream(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
-        graph = self._agents[turn.agent]
+        graph = self._agents.get(turn.agent)
+        if graph is None:
+            raise UnknownAgent(turn.agent)
         async with aclosing(stream_parts(graph, read_input(turn), self._config(turn))) as parts:
             async for part in parts:
                 for chunk in translator.translate(part):

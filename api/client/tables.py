@@ -6,8 +6,8 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from api.client_errors import NotTurnkeeper
-from api.terminal import one_line, preview
+from api.client.errors import NotTurnkeeper
+from api.client.terminal import one_line, preview
 
 HEADINGS = ("place", "turn", "thread", "agent", "input")
 WIDTH = 60

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from api.client_errors import NotTurnkeeper
+from api.client.errors import NotTurnkeeper
 
 
 class Event(NamedTuple):

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import httpx
 from httpx_sse import EventSource
 
-from api.client_errors import (
+from api.client.errors import (
     ConnectionBroken,
     LostSight,
     Problem,
@@ -17,8 +17,8 @@ from api.client_errors import (
     foreign,
     public,
 )
-from api.event import Event, parse_event
-from api.patience import Clock, Patience
+from api.client.event import Event, parse_event
+from api.client.patience import Clock, Patience
 
 MEDIA_TYPE = "text/event-stream"
 

@@ -9,9 +9,9 @@ from uuid import uuid4
 import httpx
 import msgspec
 
-from api.client_errors import check, connection_errors, foreign
-from api.patience import Clock
-from api.turn_stream import MEDIA_TYPE, TurnStream
+from api.client.errors import check, connection_errors, foreign
+from api.client.patience import Clock
+from api.client.turn_stream import MEDIA_TYPE, TurnStream
 from shared.errors import SettingsError
 
 CONNECT_S = 10.0

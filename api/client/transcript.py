@@ -6,8 +6,8 @@ from typing import Any, TextIO, assert_never
 import click
 import msgspec
 
-from api.event import Event
-from api.terminal import clean, one_line, preview
+from api.client.event import Event
+from api.client.terminal import clean, one_line, preview
 from shared.chunks import (
     Cancelled,
     Chunk,

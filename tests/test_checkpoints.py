@@ -1,0 +1,72 @@
+"""The checkpoint database, and what keeps it from being opened."""
+
+from pathlib import Path
+
+import pytest
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import empty_checkpoint
+
+from worker.checkpoints import open_checkpoints, prepare_file
+from worker.errors import DatabaseUnusable
+
+CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
+
+
+async def put(path: Path) -> str:
+    """Stores a checkpoint and answers its id."""
+    checkpoint = empty_checkpoint()
+    async with open_checkpoints(path) as saver:
+        await saver.aput(CONFIG, checkpoint, {}, {})
+    return checkpoint["id"]
+
+
+async def latest(path: Path) -> str | None:
+    async with open_checkpoints(path) as saver:
+        found = await saver.aget_tuple(CONFIG)
+    return found.checkpoint["id"] if found else None
+
+
+async def test_what_is_stored_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.sqlite"
+    prepare_file(path)
+    assert await latest(path) is None
+    checkpoint_id = await put(path)
+    prepare_file(path)
+    assert await latest(path) == checkpoint_id
+
+
+async def test_no_name_of_a_file_means_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    prepare_file(Path(":memory:"))
+    checkpoint_id = await put(Path(":memory:"))
+    assert await latest(Path(":memory:")) == checkpoint_id
+
+
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "checkpoints.sqlite"
+    prepare_file(path)
+    assert path.exists()
+
+
+def test_a_file_in_place_of_the_folder_is_told_in_the_system_s_words(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*File exists") as caught:
+        prepare_file(tmp_path / "file" / "checkpoints.sqlite")
+    assert caught.value.exit_code == 3
+    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*Not a directory"):
+        prepare_file(tmp_path / "file" / "deeper" / "checkpoints.sqlite")
+
+
+def test_a_folder_in_place_of_the_file_is_told_in_the_system_s_words(tmp_path: Path) -> None:
+    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*Is a directory"):
+        prepare_file(tmp_path)
+
+
+async def test_a_file_that_is_no_database_is_told_in_sqlite_s_words(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.sqlite"
+    path.write_bytes(b"This is a letter to my landlord. " * 100)
+    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*file is not a database"):
+        await put(path)
+    assert path.read_bytes().startswith(b"This is a letter")

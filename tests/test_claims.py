@@ -1,0 +1,186 @@
+"""What the worker does to a turn: it takes, tells and ends it, unless another claim owns it."""
+
+import asyncio
+
+import pytest
+
+from shared import chunks, keys, stream
+from shared.claims import Claims
+from shared.errors import Fenced
+from shared.redis import Redis
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen, log_of, stored
+from tests.turns_made import (
+    FAILURE,
+    LIFETIMES,
+    accept,
+    cancelled,
+    claim,
+    claimed_turn,
+    done,
+    failed,
+    start,
+    text,
+)
+
+
+@pytest.fixture
+def turns(redis: Redis) -> Turns:
+    return Turns(redis, LIFETIMES)
+
+
+@pytest.fixture
+def claims(redis: Redis) -> Claims:
+    return Claims(redis, LIFETIMES)
+
+
+def running_of(valkey: RedisSeen) -> bytes | None:
+    return valkey.get(keys.running())
+
+
+async def test_a_claim_starts_the_turn(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
+    waiting = await accept(turns)
+    turn = await claim(claims, waiting)
+    assert (turn.status, turn.attempt, turn.claim, turn.position) == ("running", 1, 1, 0)
+    assert turn.run_id == turn.turn_id
+    assert turn.started_at is not None
+    assert turn.started_at >= turn.created_at
+    assert turn == await turns.read(turn.turn_id)
+    assert running_of(valkey) == turn.turn_id.encode()
+    assert valkey.zcard(keys.queue()) == 1  # until it ends
+
+
+async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, claims: Claims) -> None:
+    first = await start(turns, claims)
+    second = await claim(claims, first)
+    third = await claim(claims, first)
+    assert [turn.attempt for turn in (first, second, third)] == [1, 2, 3]
+    assert [turn.claim for turn in (first, second, third)] == [1, 2, 3]
+    assert {turn.started_at for turn in (first, second, third)} == {first.started_at}
+
+
+async def test_an_ended_or_unknown_turn_is_not_taken(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    ended = await start(turns, claims)
+    await claims.finish(ended, done(ended), None)
+    never_started = await accept(turns)
+    await turns.cancel(never_started, cancelled(never_started))
+    before = stored(valkey)
+    for turn_id in (ended.turn_id, never_started.turn_id, "nobody"):
+        assert await claims.claim(turn_id) is None
+    assert stored(valkey) == before
+
+
+async def test_a_published_chunk_is_stored_and_told(
+    turns: Turns, claims: Claims, valkey: RedisSeen, redis: Redis
+) -> None:
+    turn = await start(turns, claims)
+    chunk = text(turn, "one\r two\u2028 \x00 \U0001f600")
+    with valkey.pubsub() as heard:
+        heard.subscribe(keys.channel(turn.turn_id))
+        assert heard.get_message(timeout=5)["type"] == "subscribe"
+        assert await claims.publish(turn, 2, chunk) == 2
+        told = stream.parse_message(heard.get_message(timeout=5)["data"])
+    [entry] = [entry async for entry in stream.read(redis, turn.turn_id, after=1)]
+    assert entry == told
+    assert chunks.parse(chunks.frame(entry.seq, entry.body)) == (2, chunk)
+    assert (await turns.read(turn.turn_id)).seq == 2
+
+
+async def test_a_chunk_sent_again_is_stored_once(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    for seq, content in [(2, "a"), (2, "a"), (3, "b"), (2, "a"), (3, "b")]:
+        await claims.publish(turn, seq, text(turn, content))
+    told = [(chunk["id"], chunk["content"]) for chunk in log_of(valkey, turn.turn_id)]
+    assert told == [("1-0", ""), ("2-0", "a"), ("3-0", "b")]
+
+
+async def test_a_chunk_ahead_of_its_turn_is_not_taken(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    before = stored(valkey)
+    assert await claims.publish(turn, 4, text(turn, "early")) == 1
+    assert stored(valkey) == before
+
+
+async def test_an_earlier_claim_may_write_no_more(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    old = await start(turns, claims)
+    new = await claim(claims, old)
+    before = stored(valkey)
+    with pytest.raises(Fenced, match=f"Claim 1 of turn {old.turn_id}"):
+        await claims.publish(old, 2, text(old, "late"))
+    with pytest.raises(Fenced):
+        await claims.finish(old, done(old), None)
+    assert stored(valkey) == before
+    assert await claims.publish(new, 2, text(new, "hi")) == 2
+    await claims.finish(new, done(new), None)
+    with pytest.raises(Fenced):
+        await claims.finish(old, done(old), None)
+
+
+async def test_nobody_writes_after_the_end(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
+    turn = await start(turns, claims)
+    await claims.finish(turn, done(turn), None)
+    before = stored(valkey)
+    with pytest.raises(Fenced):
+        await claims.publish(turn, 3, text(turn, "late"))
+    with pytest.raises(Fenced):
+        await claims.finish(turn, failed(turn), FAILURE)
+    assert stored(valkey) == before
+
+
+async def test_an_unknown_turn_cannot_be_written(claims: Claims, valkey: RedisSeen) -> None:
+    turn = claimed_turn()
+    with pytest.raises(Fenced):
+        await claims.publish(turn, 2, text(turn, "hi"))
+    with pytest.raises(Fenced):
+        await claims.finish(turn, done(turn), None)
+    assert valkey.dbsize() == 0
+
+
+async def test_a_turn_ends_with_its_terminal_chunk(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    await claims.publish(turn, 2, text(turn, "hi"))
+    await claims.finish(turn, done(turn), None)
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.seq, ended.position, ended.error) == ("done", 3, None, None)
+    assert ended.usage == done(turn).metadata.usage
+    assert ended.finished_at is not None
+    assert ended.finished_at >= (ended.started_at or 0)
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "text", "done"]
+    assert running_of(valkey) is None
+    assert valkey.zcard(keys.queue()) == 0
+
+
+async def test_a_failed_turn_says_why(turns: Turns, claims: Claims) -> None:
+    turn = await start(turns, claims)
+    await claims.finish(turn, failed(turn), FAILURE)
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.error) == ("error", FAILURE)
+
+
+async def test_the_end_is_written_once_however_often_it_is_said(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    await asyncio.gather(*(claims.finish(turn, done(turn), None) for _ in range(10)))
+    before = stored(valkey)
+    await claims.finish(turn, done(turn), None)
+    assert stored(valkey) == before
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
+
+
+async def test_the_end_of_one_turn_leaves_another_running(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    first, second = await start(turns, claims), await start(turns, claims)
+    await claims.finish(first, done(first), None)
+    assert running_of(valkey) == second.turn_id.encode()

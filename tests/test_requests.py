@@ -1,0 +1,130 @@
+"""Questions of the API, answered by the worker."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+import pytest
+
+from shared import keys, requests
+from shared.errors import WorkerBusy, WorkerLost
+from shared.heartbeat import EXPIRE_S, Heartbeat, write_heartbeat
+from shared.redis import Redis, open_redis
+from shared.requests import ModelStatus, Request, Slot, StatusRequest, answer, ask, next_request
+from tests.fake_llama import FakeLlama
+from tests.redis_seen import RedisSeen, everlasting
+from tests.until import until
+from worker.answers import Answers
+from worker.llama import open_llama
+from worker.settings import WorkerSettings
+
+STATUS = ModelStatus(llama="ok", model="m", n_ctx=4096, slot=Slot(True, 10, None, 3))
+BEAT = Heartbeat(worker="process 1 on host", since=1.0, versions={})
+
+
+@asynccontextmanager
+async def answering(redis: Redis, url: str) -> AsyncGenerator[None]:
+    """A worker that answers with what its model server says."""
+    settings = WorkerSettings(LLAMA_BASE_URL=url)
+    async with open_llama(settings) as llama, asyncio.TaskGroup() as beside:
+        serving = beside.create_task(Answers(redis, llama).serve())
+        yield
+        serving.cancel()
+
+
+def asked_at(deadline: float) -> bytes:
+    return msgspec.json.encode(Request("r", deadline, StatusRequest()))
+
+
+async def test_without_a_worker_nobody_is_asked(redis: Redis, valkey: RedisSeen) -> None:
+    began = time.monotonic()
+    with pytest.raises(WorkerLost):
+        await ask(redis, StatusRequest(), ModelStatus)
+    assert time.monotonic() - began < requests.PATIENCE_S / 2
+    assert valkey.dbsize() == 0
+
+
+async def test_a_question_is_answered(redis: Redis, valkey: RedisSeen) -> None:
+    await write_heartbeat(redis, BEAT)
+    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
+    request = await next_request(redis)
+    assert request.question == StatusRequest()
+    assert time.time() < request.deadline <= time.time() + requests.PATIENCE_S
+    await answer(redis, request, STATUS)
+    assert await asking == STATUS
+    assert everlasting(valkey) == set()
+
+
+async def test_each_asker_gets_the_answer_to_its_own_question(redis: Redis) -> None:
+    await write_heartbeat(redis, BEAT)
+    asking = [asyncio.create_task(ask(redis, StatusRequest(), ModelStatus)) for _ in range(10)]
+    taken = [await next_request(redis) for _ in asking]
+    for request in reversed(taken):
+        await answer(redis, request, ModelStatus(llama=request.request_id))
+    answers = [(await each).llama for each in asking]
+    assert sorted(answers) == sorted(request.request_id for request in taken)
+
+
+async def test_the_worker_answers_for_its_model_server(redis: Redis) -> None:
+    await write_heartbeat(redis, BEAT)
+    async with FakeLlama(n_ctx=2048) as fake, answering(redis, fake.base_url):
+        status = await ask(redis, StatusRequest(), ModelStatus)
+    assert (status.llama, status.n_ctx) == ("ok", 2048)
+
+
+async def test_a_worker_that_does_not_answer_is_busy(
+    redis: Redis, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "PATIENCE_S", 0.2)
+    await write_heartbeat(redis, BEAT)
+    with pytest.raises(WorkerBusy, match=r"0\.2 s"):
+        await ask(redis, StatusRequest(), ModelStatus)
+    assert everlasting(valkey) == set()
+
+
+async def test_a_question_waits_for_its_worker_as_long_as_the_asker_does(
+    redis: Redis, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(requests, "PATIENCE_S", 0.9)
+    await write_heartbeat(redis, BEAT)
+    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
+    await until(lambda: valkey.exists(keys.requests()), within_s=0.8)
+    await answer(redis, await next_request(redis), STATUS)
+    assert await asking == STATUS
+
+
+async def test_a_question_that_nobody_waits_for_is_skipped(redis: Redis, valkey: RedisSeen) -> None:
+    now = time.time()
+    valkey.rpush(keys.requests(), asked_at(now - 1), asked_at(now - 0.001), asked_at(now + 60))
+    assert (await next_request(redis)).deadline == now + 60
+    assert valkey.llen(keys.requests()) == 0
+
+
+async def test_unanswered_questions_go_away(redis: Redis, valkey: RedisSeen) -> None:
+    await write_heartbeat(redis, BEAT)
+    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
+    await until(lambda: valkey.exists(keys.requests()))
+    assert 0 < valkey.ttl(keys.requests()) <= 2 * requests.PATIENCE_S
+    asking.cancel()
+    await asyncio.wait({asking})
+    assert everlasting(valkey) == set()
+
+
+async def test_an_answer_that_nobody_takes_goes_away(redis: Redis, valkey: RedisSeen) -> None:
+    await answer(redis, Request("r", time.time(), StatusRequest()), STATUS)
+    assert 0 < valkey.ttl(keys.reply("r")) <= 2 * requests.PATIENCE_S
+
+
+async def test_a_question_that_the_worker_does_not_know_stops_nothing(
+    redis: Redis, redis_url: str, valkey: RedisSeen
+) -> None:
+    await write_heartbeat(redis, BEAT)
+    valkey.rpush(keys.requests(), b'{"request_id":"r","deadline":9e9,"question":{"type":"new"}}')
+    async with FakeLlama() as fake, open_redis(redis_url) as own, answering(own, fake.base_url):
+        assert (await ask(redis, StatusRequest(), ModelStatus)).llama == "ok"
+
+
+def test_a_heartbeat_outlives_the_patience_of_an_asker() -> None:
+    assert EXPIRE_S > requests.PATIENCE_S
