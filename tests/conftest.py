@@ -11,7 +11,7 @@ import pytest
 from redis import Redis as SyncRedis
 
 from shared.redis import Redis, open_redis
-from tests.valkey import valkey_command, valkey_url
+from tests.valkey import answers, valkey_command, valkey_url
 
 # As worker/__main__.py does, before LangGraph is imported.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
@@ -23,7 +23,7 @@ def valkey_folder() -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="tk") as name:
         folder = Path(name)
         process = subprocess.Popen(valkey_command(folder))
-        while not (folder / "redis.sock").exists():
+        while not answers(folder):
             assert process.poll() is None, (folder / "valkey.log").read_text()
             time.sleep(0.01)
         yield folder

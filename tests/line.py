@@ -29,10 +29,8 @@ class Line:
                 forth.cancel()
                 back.cancel()
         finally:
-            for writer in (answers, commands):
-                writer.close()
-                with suppress(ConnectionError):
-                    await writer.wait_closed()
+            answers.close()
+            commands.close()
 
     async def _send(
         self, near: asyncio.StreamReader, commands: asyncio.StreamWriter, lost: asyncio.Event

@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import pytest_asyncio
 
 from tests.serve_api import open_api
+from tests.valkey import valkey_url
 
 Headers = Any
 """Names and values, as text or bytes, which httpx' types do not mix."""
@@ -19,15 +22,21 @@ SHOWN: Headers = {"Authorization": BEARER}
 FRIEND = "https://friend.example"
 
 
-@pytest.fixture
-async def open_door(redis_url: str) -> AsyncGenerator[httpx.AsyncClient]:
-    async with open_api(redis_url, CORS_ORIGINS=FRIEND) as client:
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def open_door(valkey_folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
+    """One for all tests here: nothing is left behind in it."""
+    async with open_api(valkey_url(valkey_folder), CORS_ORIGINS=FRIEND) as client:
         yield client
 
 
-@pytest.fixture
-async def guarded(redis_url: str) -> AsyncGenerator[httpx.AsyncClient]:
-    async with open_api(redis_url, API_TOKEN=TOKEN, CORS_ORIGINS=FRIEND) as client:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def guarded(valkey_folder: Path) -> AsyncGenerator[httpx.AsyncClient]:
+    """The same behind a token."""
+    url = valkey_url(valkey_folder)
+    async with open_api(url, API_TOKEN=TOKEN, CORS_ORIGINS=FRIEND) as client:
         yield client
 
 
@@ -175,8 +184,8 @@ async def test_a_browser_asks_first_and_without_the_token(guarded: httpx.AsyncCl
 
 
 async def test_an_allowed_page_may_read_every_answer(guarded: httpx.AsyncClient) -> None:
-    for headers in (SHOWN, {}):
-        answer = await guarded.get("/queue", headers=headers | {"Origin": FRIEND})
+    for headers in (SHOWN | {"Origin": FRIEND}, {"Origin": FRIEND}):
+        answer = await guarded.get("/queue", headers=headers)
         assert answer.headers["access-control-allow-origin"] == FRIEND
     headers = SHOWN | {"Origin": FRIEND}
     posted = await guarded.post("/turns", json={"text": "Hi"}, headers=headers)

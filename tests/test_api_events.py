@@ -35,10 +35,13 @@ async def events(
     api: httpx.AsyncClient, turn_id: str, after: int = 0
 ) -> AsyncGenerator[ServerSentEvent]:
     headers = {"Last-Event-ID": str(after)}
-    async with aconnect_sse(api, "GET", f"/turns/{turn_id}/events", headers=headers) as source:
-        async with aclosing(source.aiter_sse()) as received:
-            async for event in received:
-                yield event
+    path = f"/turns/{turn_id}/events"
+    async with (
+        aconnect_sse(api, "GET", path, headers=headers) as source,
+        aclosing(source.aiter_sse()) as received,
+    ):
+        async for event in received:
+            yield event
 
 
 async def numbers(api: httpx.AsyncClient, turn_id: str, after: int = 0) -> list[int]:

@@ -1,27 +1,28 @@
 """What the worker does to a turn: it takes, tells and ends it, unless another claim owns it."""
 
-import asyncio
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from shared import chunks, keys, stream
 from shared.claims import Claims
 from shared.errors import Fenced
-from shared.redis import Redis
+from shared.redis import Redis, open_redis
 from shared.turns import Turns
+from tests.line import open_line
 from tests.redis_seen import RedisSeen, log_of, stored
 from tests.turns_made import (
-    FAILURE,
     LIFETIMES,
     accept,
     cancelled,
     claim,
     claimed_turn,
     done,
-    failed,
     start,
     text,
 )
+from worker.insist import insist
 
 
 @pytest.fixture
@@ -34,10 +35,6 @@ def claims(redis: Redis) -> Claims:
     return Claims(redis, LIFETIMES)
 
 
-def running_of(valkey: RedisSeen) -> bytes | None:
-    return valkey.get(keys.running())
-
-
 async def test_a_claim_starts_the_turn(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
     waiting = await accept(turns)
     turn = await claim(claims, waiting)
@@ -46,17 +43,30 @@ async def test_a_claim_starts_the_turn(turns: Turns, claims: Claims, valkey: Red
     assert turn.started_at is not None
     assert turn.started_at >= turn.created_at
     assert turn == await turns.read(turn.turn_id)
-    assert running_of(valkey) == turn.turn_id.encode()
+    assert valkey.get(keys.running()) == turn.turn_id.encode()
     assert valkey.zcard(keys.queue()) == 1  # until it ends
 
 
-async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, claims: Claims) -> None:
-    first = await start(turns, claims)
-    second = await claim(claims, first)
-    third = await claim(claims, first)
-    assert [turn.attempt for turn in (first, second, third)] == [1, 2, 3]
-    assert [turn.claim for turn in (first, second, third)] == [1, 2, 3]
-    assert {turn.started_at for turn in (first, second, third)} == {first.started_at}
+async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, redis: Redis) -> None:
+    waiting = await accept(turns)
+    workers = [Claims(redis, LIFETIMES) for _ in range(3)]
+    taken = [await claim(worker, waiting) for worker in workers]
+    assert [turn.attempt for turn in taken] == [1, 2, 3]
+    assert [turn.claim for turn in taken] == [1, 2, 3]
+    assert {turn.started_at for turn in taken} == {taken[0].started_at}
+
+
+async def test_a_claim_whose_answer_was_lost_is_no_attempt(turns: Turns, redis_url: str) -> None:
+    waiting = await accept(turns)
+    with tempfile.TemporaryDirectory(prefix="tk") as folder:
+        async with open_line(redis_url, Path(folder)) as (line, url), open_redis(url) as redis:
+            claims = Claims(redis, LIFETIMES)
+            await claims.claim("nobody")  # the script is known from now on
+            line.cut_after(waiting.turn_id.encode())
+            turn = await insist(lambda: claims.claim(waiting.turn_id))
+    assert line.cuts == 1
+    assert turn is not None
+    assert turn.attempt == 1
 
 
 async def test_an_ended_or_unknown_turn_is_not_taken(
@@ -124,17 +134,6 @@ async def test_an_earlier_claim_may_write_no_more(
         await claims.finish(old, done(old), None)
 
 
-async def test_nobody_writes_after_the_end(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
-    turn = await start(turns, claims)
-    await claims.finish(turn, done(turn), None)
-    before = stored(valkey)
-    with pytest.raises(Fenced):
-        await claims.publish(turn, 3, text(turn, "late"))
-    with pytest.raises(Fenced):
-        await claims.finish(turn, failed(turn), FAILURE)
-    assert stored(valkey) == before
-
-
 async def test_an_unknown_turn_cannot_be_written(claims: Claims, valkey: RedisSeen) -> None:
     turn = claimed_turn()
     with pytest.raises(Fenced):
@@ -142,45 +141,3 @@ async def test_an_unknown_turn_cannot_be_written(claims: Claims, valkey: RedisSe
     with pytest.raises(Fenced):
         await claims.finish(turn, done(turn), None)
     assert valkey.dbsize() == 0
-
-
-async def test_a_turn_ends_with_its_terminal_chunk(
-    turns: Turns, claims: Claims, valkey: RedisSeen
-) -> None:
-    turn = await start(turns, claims)
-    await claims.publish(turn, 2, text(turn, "hi"))
-    await claims.finish(turn, done(turn), None)
-    ended = await turns.read(turn.turn_id)
-    assert (ended.status, ended.seq, ended.position, ended.error) == ("done", 3, None, None)
-    assert ended.usage == done(turn).metadata.usage
-    assert ended.finished_at is not None
-    assert ended.finished_at >= (ended.started_at or 0)
-    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "text", "done"]
-    assert running_of(valkey) is None
-    assert valkey.zcard(keys.queue()) == 0
-
-
-async def test_a_failed_turn_says_why(turns: Turns, claims: Claims) -> None:
-    turn = await start(turns, claims)
-    await claims.finish(turn, failed(turn), FAILURE)
-    ended = await turns.read(turn.turn_id)
-    assert (ended.status, ended.error) == ("error", FAILURE)
-
-
-async def test_the_end_is_written_once_however_often_it_is_said(
-    turns: Turns, claims: Claims, valkey: RedisSeen
-) -> None:
-    turn = await start(turns, claims)
-    await asyncio.gather(*(claims.finish(turn, done(turn), None) for _ in range(10)))
-    before = stored(valkey)
-    await claims.finish(turn, done(turn), None)
-    assert stored(valkey) == before
-    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
-
-
-async def test_the_end_of_one_turn_leaves_another_running(
-    turns: Turns, claims: Claims, valkey: RedisSeen
-) -> None:
-    first, second = await start(turns, claims), await start(turns, claims)
-    await claims.finish(first, done(first), None)
-    assert running_of(valkey) == second.turn_id.encode()

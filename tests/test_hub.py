@@ -10,7 +10,7 @@ import pytest
 
 from api.hub import Hub
 from api.mailbox import Mailbox, Signal
-from shared import keys
+from shared import keys, stream
 from shared.errors import RedisAway
 from shared.redis import Redis, open_redis
 from shared.stream import Entry
@@ -51,6 +51,11 @@ async def take(hub: Hub, turn_id: str, after: int, count: int) -> list[int]:
 def subscribers(valkey: RedisSeen, turn_id: str) -> int:
     [(_, count)] = valkey.pubsub_numsub(keys.channel(turn_id))
     return count
+
+
+def connections(valkey: RedisSeen) -> list[str]:
+    """The ids of the hub's connections."""
+    return [client["id"] for client in valkey.client_list(_type="pubsub")]
 
 
 def kill_connection(valkey: RedisSeen) -> int:
@@ -145,7 +150,7 @@ async def test_one_connection_serves_all_followers(
     entries = [hub.follow(await driver.queue(), 0) for _ in range(20)]
     for follower in entries:
         await anext(follower)
-    assert len(valkey.client_list(_type="pubsub")) == 1
+    assert len(connections(valkey)) == 1
     for follower in entries:
         await follower.aclose()
 
@@ -169,6 +174,35 @@ async def test_a_turn_that_vanishes_ends_its_followers(
     assert [entry async for entry in entries] == []
 
 
+async def test_a_gap_is_filled_from_the_log(
+    hub: Hub, driver: TurnDriver, valkey: RedisSeen
+) -> None:
+    turn_id = await driver.queue()
+    entries = hub.follow(turn_id, 0)
+    await anext(entries)
+    valkey.xadd(keys.log(turn_id), {"type": "text", "body": "{}"}, id="2-0")
+    valkey.xadd(keys.log(turn_id), {"type": "done", "body": "{}"}, id="3-0")
+    valkey.publish(keys.channel(turn_id), "3 done {}")
+    assert [entry.seq async for entry in entries] == [2, 3]
+
+
+async def test_a_log_that_cannot_be_read_is_read_again(
+    hub: Hub, driver: TurnDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_id = await driver.queue()
+    await driver.run(turn_id)
+    read, failures = stream.read, iter([RedisAway("gone for a moment")])
+
+    async def read_at_second_try(redis: Redis, turn_id: str, after: int) -> AsyncGenerator[Entry]:
+        for failure in failures:
+            raise failure
+        async for entry in read(redis, turn_id, after):
+            yield entry
+
+    monkeypatch.setattr(stream, "read", read_at_second_try)
+    assert await collect(hub, turn_id) == [1, 2, 3]
+
+
 async def test_a_stray_message_does_no_harm(
     hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:
@@ -178,6 +212,38 @@ async def test_a_stray_message_does_no_harm(
     valkey.publish(keys.channel(turn_id), "nonsense")
     await driver.run(turn_id, 1)
     assert [entry.seq async for entry in entries] == [2, 3]
+
+
+def pings(valkey: RedisSeen) -> int:
+    return valkey.info("commandstats").get("cmdstat_ping", {}).get("calls", 0)
+
+
+async def test_a_quiet_connection_is_kept_and_checked(
+    monkeypatch: pytest.MonkeyPatch, redis: Redis, valkey: RedisSeen
+) -> None:
+    monkeypatch.setattr("api.channels.PING_S", 0.02)
+    monkeypatch.setattr("api.channels.SILENCE_S", 1.0)
+    async with Hub(redis):
+        await until(lambda: connections(valkey))
+        before, pinged = connections(valkey), pings(valkey)
+        await until(lambda: pings(valkey) > pinged + 5)
+        assert connections(valkey) == before
+
+
+async def test_a_connection_that_does_not_answer_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, redis: Redis, valkey: RedisSeen, driver: TurnDriver
+) -> None:
+    monkeypatch.setattr("api.channels.PING_S", 0.02)
+    monkeypatch.setattr("api.channels.SILENCE_S", 0.1)
+    async with Hub(redis) as hub:
+        turn_id = await driver.queue()
+        entries = hub.follow(turn_id, 0)
+        await anext(entries)
+        before = connections(valkey)
+        valkey.client_pause(500)
+        await until(lambda: connections(valkey) not in ([], before))
+        await driver.run(turn_id)
+        assert [entry.seq async for entry in entries] == [2, 3]
 
 
 async def test_farewell_ends_followers_old_and_new(hub: Hub, driver: TurnDriver) -> None:

@@ -99,31 +99,38 @@ async def test_a_server_that_is_not_there() -> None:
         assert await llama.status() == ModelStatus(llama="down")
 
 
-@pytest.mark.parametrize(
-    ("answers", "expected"),
-    [
-        (
-            HEALTH | PROPS | SLOTS,
-            ModelStatus(llama="ok", model="m", n_ctx=9, slot=Slot(False, None, None, None)),
-        ),
-        ({**HEALTH, **PROPS, "/slots": FORBIDDEN}, ModelStatus(llama="ok", model="m", n_ctx=9)),
-        ({**HEALTH, **PROPS}, ModelStatus(llama="ok", model="m", n_ctx=9)),
-        ({**HEALTH, **PROPS, "/slots": (200, [])}, ModelStatus(llama="ok", model="m", n_ctx=9)),
-        (HEALTH, ModelStatus(llama="ok")),
-        (
-            {**HEALTH, "/props": (200, {"model_path": "/secret/place/model.gguf"})},
-            ModelStatus(llama="ok", model="model.gguf"),
-        ),
-        ({**HEALTH, "/props": (200, b"<html>")}, ModelStatus(llama="down")),
-        ({**HEALTH, **PROPS, "/slots": (200, b"\xff\xfe")}, ModelStatus(llama="down")),
-        ({**HEALTH, **PROPS, "/slots": (200, {"no": "list"})}, ModelStatus(llama="down")),
-        ({"/health": (503, {})}, ModelStatus(llama="loading")),
-    ],
-    ids=[
-        *("all", "slots forbidden", "slots unknown", "no slots", "health only", "no alias"),
-        *("garbage", "no text", "another shape", "unavailable"),
-    ],
-)
+OK = ModelStatus(llama="ok", model="m", n_ctx=9)
+DOWN = ModelStatus(llama="down")
+
+TABLE: dict[str, tuple[Answers, ModelStatus]] = {
+    "all": (
+        HEALTH | PROPS | SLOTS,
+        ModelStatus(llama="ok", model="m", n_ctx=9, slot=Slot(False, None, None, None)),
+    ),
+    "slots forbidden": (HEALTH | PROPS | {"/slots": FORBIDDEN}, OK),
+    "slots unknown": (HEALTH | PROPS, OK),
+    "no slots": (HEALTH | PROPS | {"/slots": (200, [])}, OK),
+    "health only": (HEALTH, ModelStatus(llama="ok")),
+    "a path for a name": (
+        HEALTH | {"/props": (200, {"model_path": "/secret/place/model.gguf"})},
+        ModelStatus(llama="ok", model="model.gguf"),
+    ),
+    "a path for an alias": (
+        HEALTH | {"/props": (200, {"model_alias": "/secret/place/model.gguf"})},
+        ModelStatus(llama="ok", model="model.gguf"),
+    ),
+    "an alias with a slash": (
+        HEALTH | {"/props": (200, {"model_alias": "org/model"})},
+        ModelStatus(llama="ok", model="org/model"),
+    ),
+    "garbage": (HEALTH | {"/props": (200, b"<html>")}, DOWN),
+    "no text": (HEALTH | PROPS | {"/slots": (200, b"\xff\xfe")}, DOWN),
+    "another shape": (HEALTH | PROPS | {"/slots": (200, {"no": "list"})}, DOWN),
+    "unavailable": ({"/health": (503, {})}, ModelStatus(llama="loading")),
+}
+
+
+@pytest.mark.parametrize(("answers", "expected"), TABLE.values(), ids=TABLE.keys())
 async def test_what_a_server_says_is_shown_and_the_rest_is_unknown(
     answers: Answers, expected: ModelStatus
 ) -> None:

@@ -1,90 +1,20 @@
-"""A turn's chunks reach Redis in order, once each, whatever Redis does."""
+"""A turn's chunks go out in order: text at once, or collected while the line is busy."""
 
 import asyncio
-import tempfile
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
-from shared.chunks import Agent, Chunk, Source, Text, ToolCall, ToolUse
-from shared.claims import Claims
-from shared.errors import Fenced, RedisAway
-from shared.record import TurnRecord
-from shared.redis import open_redis
-from shared.turns import Turns
-from tests.redis_seen import log_of, looking
-from tests.turns_made import LIFETIMES, claimed_turn, start
+from shared.chunks import Chunk, Text
+from shared.errors import Fenced
+from tests.far_side import TURN, FarSide, busy, say, use
 from tests.until import until
-from tests.valkey import run_valkey, valkey_url
-from worker import insist, publisher
+from worker import publisher
 from worker.publisher import open_publisher
-
-TURN = claimed_turn(seq=1)
-
-
-class FarSide(Claims):
-    """Redis as a publisher meets it: a line that may be busy, an outage, a loss, another claim."""
-
-    def __init__(self) -> None:
-        self.chunks: list[Chunk] = []
-        self.sent: dict[int, set[str]] = {}
-        self.free = asyncio.Event()
-        self.free.set()
-        self.outages = 0
-        self.lost = 0
-        self.fenced = False
-
-    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> int:
-        self.sent.setdefault(seq, set()).add(chunk.content)
-        await self.free.wait()
-        if self.outages:
-            self.outages -= 1
-            raise RedisAway("Redis cannot be reached.")
-        if self.fenced:
-            raise Fenced("Claim 1 is not the last one.")
-        if seq == turn.seq + len(self.chunks) + 1:
-            self.chunks.append(chunk)
-        if self.lost:
-            del self.chunks[-self.lost :]
-            self.lost = 0
-        return turn.seq + len(self.chunks)
-
-    @property
-    def contents(self) -> list[str]:
-        """What was taken, in order."""
-        return [chunk.content for chunk in self.chunks]
 
 
 @pytest.fixture
 def far() -> FarSide:
     return FarSide()
-
-
-@pytest.fixture(autouse=True)
-def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
-    monkeypatch.setattr(insist, "RETRY_S", 0.002)
-
-
-def say(content: str, message_id: str = "m", agent: Agent | None = None) -> Text:
-    return Text(turn_id="turn", content=content, metadata=Source(message_id, agent or []))
-
-
-def use(name: str) -> ToolUse:
-    metadata = ToolCall(call_id=name, name=name, args={})
-    return ToolUse(turn_id="turn", content=name, metadata=metadata)
-
-
-@asynccontextmanager
-async def busy(far: FarSide) -> AsyncGenerator[publisher.Publisher]:
-    """A publisher whose first chunk, "first", is under way until the far side is set free."""
-    far.free.clear()
-    async with open_publisher(far, TURN) as line:
-        line.put(say("first"))
-        await until(lambda: far.sent)
-        yield line
-        far.free.set()
 
 
 async def test_chunks_arrive_in_order_with_their_numbers(far: FarSide) -> None:
@@ -149,46 +79,6 @@ async def test_only_text_of_the_same_message_and_speaker_is_joined(far: FarSide)
     assert far.contents == ["first", "aa", "bb", "cc", "ls", "dd"]
 
 
-async def test_nothing_is_lost_or_doubled_while_redis_is_away(far: FarSide) -> None:
-    far.outages = 3
-    async with open_publisher(far, TURN) as line:
-        for number in range(50):
-            if number == 25:
-                await until(lambda: not far.outages)
-                far.outages = 3
-            line.put(say(f"{number} "))
-            line.put(use(f"tool-{number} "))
-    expected = "".join(f"{number} tool-{number} " for number in range(50))
-    assert "".join(far.contents) == expected
-
-
-async def test_what_redis_lost_is_sent_again(far: FarSide) -> None:
-    async with open_publisher(far, TURN) as line:
-        for name in ("one", "two", "three"):
-            line.put(use(name))
-        await until(lambda: len(far.chunks) == 3)
-        far.lost = 3
-        line.put(use("four"))
-    assert far.contents == ["one", "two", "three", "four"]
-
-
-async def test_a_chunk_that_was_sent_never_changes(far: FarSide) -> None:
-    # A follower that has it drops it when it comes again, with whatever it says more.
-    async with open_publisher(far, TURN) as line:
-        line.put(use("one"))
-        line.put(say("two"))
-        await until(lambda: len(far.chunks) == 2)
-        far.chunks.clear()
-        far.free.clear()
-        line.put(say(" three"))
-        await until(lambda: 4 in far.sent)
-        far.free.set()
-        await until(lambda: len(far.chunks) > 0)
-        line.put(say(" four"))
-    assert "".join(far.contents) == "onetwo three four"
-    assert all(len(contents) == 1 for contents in far.sent.values())
-
-
 async def test_what_was_put_before_a_failure_is_still_told(far: FarSide) -> None:
     async def fail() -> None:
         async with busy(far) as line:
@@ -224,49 +114,3 @@ async def test_a_claim_that_is_not_the_last_stops_whoever_puts(far: FarSide) -> 
     far.fenced = True
     with pytest.raises(Fenced):
         await asyncio.wait_for(publish(), 5)
-
-
-async def test_a_cancelled_publisher_ends_at_once(far: FarSide) -> None:
-    far.outages = 1_000_000
-
-    async def publish() -> None:
-        async with open_publisher(far, TURN) as line:
-            line.put(use("ls"))
-            await asyncio.Event().wait()
-
-    publishing = asyncio.create_task(publish())
-    await until(lambda: far.sent)
-    publishing.cancel()
-    done, _ = await asyncio.wait({publishing}, timeout=1)
-    assert done
-    assert publishing.cancelled()
-
-
-async def test_a_real_outage_loses_and_doubles_nothing() -> None:
-    gone = asyncio.Event()
-
-    async def publish(claims: Claims, turn: TurnRecord) -> None:
-        async with open_publisher(claims, turn) as line:
-            line.put(say("before "))
-            await gone.wait()
-            for number in range(20):
-                line.put(say(f"{number} "))
-                line.put(use(f"{number} "))
-
-    with tempfile.TemporaryDirectory(prefix="tk") as name:
-        folder = Path(name)
-        async with open_redis(valkey_url(folder)) as redis:
-            claims = Claims(redis, LIFETIMES)
-            async with run_valkey(folder):
-                turn = await start(Turns(redis, LIFETIMES), claims)
-                publishing = asyncio.create_task(publish(claims, turn))
-                with looking(valkey_url(folder)) as seen:
-                    await until(lambda: len(log_of(seen, turn.turn_id)) == 2)
-            gone.set()
-            async with run_valkey(folder):
-                await publishing
-                with looking(valkey_url(folder)) as seen:
-                    told = log_of(seen, turn.turn_id)[1:]
-    expected = "before " + "".join(f"{number} {number} " for number in range(20))
-    assert "".join(chunk["content"] for chunk in told) == expected
-    assert [chunk["id"] for chunk in told] == [f"{seq}-0" for seq in range(2, len(told) + 2)]

@@ -79,7 +79,7 @@ async def test_agents_of_other_people_are_built_at_once_or_in_time() -> None:
     "place",
     [
         *("their_agents:nothing", "no_such_module:build", "their_agents.deeper:build"),
-        *("their_typo:build", "their_crash:build", ".relative:build", "their_agents:number"),
+        *("their_typo:build", "their_crash:build", "their_agents:number"),
     ],
 )
 async def test_an_agent_that_cannot_be_built_is_a_bad_setting(place: str) -> None:

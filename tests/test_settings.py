@@ -33,12 +33,18 @@ DEFAULTS: dict[str, Any] = {
 
 BAD = [
     *[("REDIS_URL", url) for url in ("localhost:6379", "http://127.0.0.1", "redis://host:port")],
-    *[("AGENTS", value) for value in ("mine", "mine=module", "a b=module:attr", "a=m:f,b")],
+    *[
+        ("AGENTS", value)
+        for value in ("mine", "mine=module", "a b=module:attr", "a=m:f,b", "a=.m:f")
+    ],
     *[("CHUNK_TTL_S", value) for value in ("0", "-1", "1.5", "a day", "1000000000000000000")],
     *[("TURN_TTL_S", value) for value in ("0", "1000000000000000000")],
     ("LOG_LEVEL", "verbose"),
     ("LOG_FORMAT", "xml"),
-    *[("LLAMA_BASE_URL", value) for value in ("127.0.0.1:8080", "ftp://x", "http://[x", "http://")],
+    *[
+        ("LLAMA_BASE_URL", value)
+        for value in ("127.0.0.1:8080", "ftp://x", "http://host:port", "http://")
+    ],
     *[("LLAMA_EXTRA_BODY", value) for value in ("[]", "{", "text", "1")],
     *[("LLAMA_MAX_TOKENS", value) for value in ("0", "many")],
     *[("TURN_TIMEOUT_S", value) for value in ("0", "-1", "nan", "soon")],

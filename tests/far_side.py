@@ -1,0 +1,68 @@
+"""Redis as a publisher meets it."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from shared.chunks import Agent, Chunk, Source, Text, ToolCall, ToolUse
+from shared.claims import Claims
+from shared.errors import Fenced, RedisAway
+from shared.record import TurnRecord
+from tests.turns_made import claimed_turn
+from tests.until import until
+from worker.publisher import Publisher, open_publisher
+
+TURN = claimed_turn(seq=1)
+
+
+class FarSide(Claims):
+    """Takes chunks as `claims.publish` does; may be busy, away, forgetful or of another claim."""
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+        self.sent: dict[int, set[str]] = {}
+        self.free = asyncio.Event()
+        self.free.set()
+        self.outages = 0
+        self.lost = 0
+        self.fenced = False
+
+    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> int:
+        self.sent.setdefault(seq, set()).add(chunk.content)
+        await self.free.wait()
+        if self.outages:
+            self.outages -= 1
+            raise RedisAway("Redis cannot be reached.")
+        if self.fenced:
+            raise Fenced("Claim 1 is not the last one.")
+        if seq == turn.seq + len(self.chunks) + 1:
+            self.chunks.append(chunk)
+        if self.lost:
+            del self.chunks[-self.lost :]
+            self.lost = 0
+        return turn.seq + len(self.chunks)
+
+    @property
+    def contents(self) -> list[str]:
+        """What was taken, in order."""
+        return [chunk.content for chunk in self.chunks]
+
+
+def say(content: str, message_id: str = "m", agent: Agent | None = None) -> Text:
+    return Text(turn_id="turn", content=content, metadata=Source(message_id, agent or []))
+
+
+def use(name: str) -> ToolUse:
+    metadata = ToolCall(call_id=name, name=name, args={})
+    return ToolUse(turn_id="turn", content=name, metadata=metadata)
+
+
+@asynccontextmanager
+async def busy(far: FarSide) -> AsyncGenerator[Publisher]:
+    """A publisher whose first chunk, "first", is under way until the far side is set free."""
+    far.free.clear()
+    async with open_publisher(far, TURN) as line:
+        line.put(say("first"))
+        await until(lambda: far.sent)
+        yield line
+        far.free.set()

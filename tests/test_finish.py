@@ -1,0 +1,83 @@
+"""How a turn ends: once, with its terminal chunk."""
+
+import asyncio
+
+import pytest
+
+from shared import keys
+from shared.claims import Claims
+from shared.errors import Fenced
+from shared.redis import Redis
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen, log_of, stored
+from tests.turns_made import (
+    FAILURE,
+    LIFETIMES,
+    done,
+    failed,
+    start,
+    text,
+)
+
+
+@pytest.fixture
+def turns(redis: Redis) -> Turns:
+    return Turns(redis, LIFETIMES)
+
+
+@pytest.fixture
+def claims(redis: Redis) -> Claims:
+    return Claims(redis, LIFETIMES)
+
+
+async def test_a_turn_ends_with_its_terminal_chunk(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    await claims.publish(turn, 2, text(turn, "hi"))
+    await claims.finish(turn, done(turn), None)
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.seq, ended.position, ended.error) == ("done", 3, None, None)
+    assert ended.usage == done(turn).metadata.usage
+    assert ended.finished_at is not None
+    assert ended.finished_at >= (ended.started_at or 0)
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "text", "done"]
+    assert valkey.get(keys.running()) is None
+    assert valkey.zcard(keys.queue()) == 0
+
+
+async def test_a_failed_turn_says_why(turns: Turns, claims: Claims) -> None:
+    turn = await start(turns, claims)
+    await claims.finish(turn, failed(turn), FAILURE)
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.error) == ("error", FAILURE)
+
+
+async def test_the_end_is_written_once_however_often_it_is_said(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    await asyncio.gather(*(claims.finish(turn, done(turn), None) for _ in range(10)))
+    before = stored(valkey)
+    await claims.finish(turn, done(turn), None)
+    assert stored(valkey) == before
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
+
+
+async def test_the_end_of_one_turn_leaves_another_running(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    first, second = await start(turns, claims), await start(turns, claims)
+    await claims.finish(first, done(first), None)
+    assert valkey.get(keys.running()) == second.turn_id.encode()
+
+
+async def test_nobody_writes_after_the_end(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
+    turn = await start(turns, claims)
+    await claims.finish(turn, done(turn), None)
+    before = stored(valkey)
+    with pytest.raises(Fenced):
+        await claims.publish(turn, 3, text(turn, "late"))
+    with pytest.raises(Fenced):
+        await claims.finish(turn, failed(turn), FAILURE)
+    assert stored(valkey) == before

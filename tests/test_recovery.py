@@ -1,0 +1,106 @@
+"""What a worker finds that follows one that died."""
+
+import pytest
+
+from shared import keys
+from shared.claims import Claims
+from shared.errors import Fenced
+from shared.record import TurnRecord
+from shared.redis import Redis
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen, everlasting, log_of, stored
+from tests.turns_made import LIFETIMES, accept, done, start, text
+from worker.failures import WORKER_LOST
+from worker.recovery import recover
+
+
+@pytest.fixture
+def turns(redis: Redis) -> Turns:
+    return Turns(redis, LIFETIMES)
+
+
+@pytest.fixture
+def claims(redis: Redis) -> Claims:
+    return Claims(redis, LIFETIMES)
+
+
+def pick_up(valkey: RedisSeen, turn: TurnRecord) -> None:
+    """As arq does before it calls its function."""
+    valkey.psetex(keys.job_in_progress(turn.turn_id), 604_800_000, b"1")
+    valkey.incr(keys.job_tries(turn.turn_id))
+    valkey.expire(keys.job_tries(turn.turn_id), 88_400)
+
+
+async def test_a_turn_left_running_ends(
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    pick_up(valkey, turn)
+    await claims.publish(turn, 2, text(turn, "half a sen"))
+    await recover(redis, Claims(redis, LIFETIMES))
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.error, ended.attempt) == ("error", WORKER_LOST, 2)
+    assert ended.position is None
+    *before, terminal = log_of(valkey, turn.turn_id)
+    assert [chunk["type"] for chunk in before] == ["queued", "text"]
+    assert (terminal["id"], terminal["type"], terminal["completed"]) == ("3-0", "error", True)
+    assert terminal["content"] == WORKER_LOST.message
+    assert terminal["metadata"]["code"] == "worker_lost"
+    assert terminal["metadata"]["elapsed_s"] >= terminal["metadata"]["queued_s"] >= 0
+    assert valkey.exists(keys.running(), keys.queue()) == 0
+
+
+async def test_nothing_of_a_turn_left_running_stays_for_ever(
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
+) -> None:
+    pick_up(valkey, await start(turns, claims, idempotency_key="key", body_hash="hash"))
+    await recover(redis, Claims(redis, LIFETIMES))
+    assert everlasting(valkey) == set()
+    assert list(valkey.scan_iter("arq:*")) == []
+
+
+async def test_whoever_ran_it_may_write_no_more(turns: Turns, claims: Claims, redis: Redis) -> None:
+    turn = await start(turns, claims)
+    await recover(redis, Claims(redis, LIFETIMES))
+    with pytest.raises(Fenced):
+        await claims.publish(turn, 2, text(turn, "late"))
+    with pytest.raises(Fenced):
+        await claims.finish(turn, done(turn), None)
+
+
+async def test_turns_that_wait_are_free_to_be_picked_up_in_their_order(
+    turns: Turns, redis: Redis, valkey: RedisSeen
+) -> None:
+    waiting = [await accept(turns) for _ in range(3)]
+    for turn in waiting[:2]:
+        pick_up(valkey, turn)
+    await recover(redis, Claims(redis, LIFETIMES))
+    assert (await turns.queue()).waiting == waiting
+    assert list(valkey.scan_iter("arq:in-progress:*")) == []
+    assert len(list(valkey.scan_iter("arq:job:*"))) == 3
+
+
+async def test_there_may_be_nothing_to_do(redis: Redis, valkey: RedisSeen) -> None:
+    await recover(redis, Claims(redis, LIFETIMES))
+    assert stored(valkey) == {}
+
+
+async def test_it_may_be_done_again(
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
+) -> None:
+    pick_up(valkey, await start(turns, claims))
+    pick_up(valkey, await accept(turns))
+    await recover(redis, Claims(redis, LIFETIMES))
+    before = stored(valkey)
+    await recover(redis, Claims(redis, LIFETIMES))
+    assert stored(valkey) == before
+
+
+async def test_a_turn_that_ended_just_before_is_left_as_it_is(
+    turns: Turns, claims: Claims, redis: Redis
+) -> None:
+    turn = await start(turns, claims)
+    await claims.finish(turn, done(turn), None)
+    ended = await turns.read(turn.turn_id)
+    await recover(redis, Claims(redis, LIFETIMES))
+    assert await turns.read(turn.turn_id) == ended
