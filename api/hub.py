@@ -16,9 +16,9 @@ import anyio
 from api.channels import RETRY_S, Channels
 from api.deadline import redis_deadline
 from api.mailbox import Mailbox, Signal
-from shared import keys, stream
+from shared import stream
 from shared.errors import RedisAway
-from shared.redis import Redis, redis_errors
+from shared.redis import Redis
 from shared.stream import Entry
 
 
@@ -107,8 +107,7 @@ class Hub:
 
     async def _has_log(self, turn_id: str) -> bool:
         async with redis_deadline():
-            with redis_errors():
-                return bool(await self._redis.exists(keys.log(turn_id)))
+            return await stream.exists(self._redis, turn_id)
 
     @contextmanager
     def _mailbox(self, turn_id: str) -> Generator[Mailbox]:

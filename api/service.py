@@ -3,7 +3,7 @@
 import re
 import time
 import uuid
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from uuid_utils.compat import uuid7
 
@@ -11,10 +11,10 @@ from api.bodies import TurnBody, digest, parse_turn
 from api.deadline import redis_deadline
 from api.errors import Invalid, NotImplementedYet
 from api.settings import ApiSettings
-from shared import keys
+from shared import stream
 from shared.chunks import Cancelled, CancelSummary
 from shared.record import TurnRecord, TurnRequest
-from shared.redis import Redis, redis_errors
+from shared.redis import Redis
 from shared.turns import NewTurn, QueueSnapshot, Turns
 
 TEXT_AGENTS = frozenset({"chat"})
@@ -92,8 +92,7 @@ class TurnService:
     async def has_log(self, turn_id: str) -> bool:
         """The turn's chunks are still kept."""
         async with redis_deadline():
-            with redis_errors():
-                return bool(await self._redis.exists(keys.log(turn_id)))
+            return await stream.exists(self._redis, turn_id)
 
     async def _choose_agent(self, body: TurnBody) -> str:
         """The agent that the turn asks for, empty for the thread's own; raises Invalid.
@@ -104,18 +103,14 @@ class TurnService:
             raise Invalid("No agent has this name.")
         if body.input is None:
             return body.agent or ""
-        agent = body.agent or await self._thread_agent(body.thread_id) or self._default_agent
+        agent = body.agent or await self._agent_of(body.thread_id)
         if agent in TEXT_AGENTS:
             raise Invalid(f"Agent {agent!r} takes text, not input.")
         return agent
 
-    async def _thread_agent(self, thread_id: str | None) -> str | None:
-        if thread_id is None:
-            return None
-        client = cast(Any, self._redis)  # redis-py types a hash for two kinds of client
-        with redis_errors():
-            agent: bytes | None = await client.hget(keys.thread(thread_id), "agent")
-        return agent.decode() if agent else None
+    async def _agent_of(self, thread_id: str | None) -> str:
+        known = await self._turns.thread_agent(thread_id) if thread_id else None
+        return known or self._default_agent
 
 
 def _cancelled(turn: TurnRecord) -> Cancelled:

@@ -1,5 +1,7 @@
 """The transitions of a turn that the worker makes, fenced by the number of its claim."""
 
+from uuid import uuid4
+
 import msgspec
 
 from shared import chunks, keys, scripts
@@ -14,6 +16,7 @@ class Claims:
     """Takes, tells and ends the turns of one lane. Every method may raise RedisAway."""
 
     def __init__(self, redis: Redis, lifetimes: Lifetimes, lane: str = keys.LANE) -> None:
+        self._claimant = uuid4().hex
         self._lifetimes = lifetimes
         self._lane = lane
         self._claim = scripts.load(redis, "claim")
@@ -21,10 +24,11 @@ class Claims:
         self._finish = scripts.load(redis, "ending", "finish")
 
     async def claim(self, turn_id: str) -> TurnRecord | None:
-        """Takes a turn for the slot; None when it has ended or is gone."""
+        """Takes a turn for the slot, once however often it is asked; None when there is none."""
         with redis_errors():
             flat = await self._claim(
-                keys=[keys.turn(turn_id), keys.running(self._lane)], args=[turn_id]
+                keys=[keys.turn(turn_id), keys.running(self._lane)],
+                args=[turn_id, self._claimant],
             )
         return parse_record(flat, 0) if flat else None
 

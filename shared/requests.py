@@ -4,6 +4,8 @@ A question goes to a list that the worker waits on; the answer comes back on a l
 Both are gone by themselves when nobody takes them.
 """
 
+import logging
+import math
 import time
 from typing import TypeVar
 from uuid import uuid4
@@ -57,6 +59,7 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
 A = TypeVar("A", bound=Struct)
 
 _requests = msgspec.json.Decoder(Request)
+log = logging.getLogger(__name__)
 
 
 async def ask(redis: Redis, question: Question, answer: type[A], lane: str = keys.LANE) -> A:
@@ -67,7 +70,7 @@ async def ask(redis: Redis, question: Question, answer: type[A], lane: str = key
     with redis_errors():
         async with redis.pipeline() as pipe:
             pipe.rpush(keys.requests(lane), msgspec.json.encode(request))
-            pipe.expire(keys.requests(lane), 2 * int(PATIENCE_S))
+            pipe.expire(keys.requests(lane), _lifetime_s())
             await pipe.execute()
     reply = await pop(redis, keys.reply(request.request_id), PATIENCE_S)
     if reply is None:
@@ -79,8 +82,17 @@ async def next_request(redis: Redis, lane: str = keys.LANE) -> Request:
     """Waits for the next question that somebody still waits for an answer to."""
     while True:
         item = await pop(redis, keys.requests(lane))
-        if item and (request := _requests.decode(item)).deadline > time.time():
+        request = _read(item) if item else None
+        if request and request.deadline > time.time():
             return request
+
+
+def _read(item: bytes) -> Request | None:
+    try:
+        return _requests.decode(item)
+    except msgspec.DecodeError as error:
+        log.warning("A question is not understood: %s", error)
+        return None
 
 
 async def answer(redis: Redis, request: Request, value: Struct) -> None:
@@ -89,5 +101,9 @@ async def answer(redis: Redis, request: Request, value: Struct) -> None:
     with redis_errors():
         async with redis.pipeline() as pipe:
             pipe.rpush(key, msgspec.json.encode(value))
-            pipe.expire(key, 2 * int(PATIENCE_S))
+            pipe.expire(key, _lifetime_s())
             await pipe.execute()
+
+
+def _lifetime_s() -> int:
+    return 2 * math.ceil(PATIENCE_S)

@@ -42,4 +42,6 @@ def ending_keys(turn: TurnRecord, lane: str) -> list[str]:
         keys.running(lane),
         keys.thread(turn.thread_id),
         keys.idempotency(turn.idempotency_key),
+        keys.job(turn.turn_id),
+        keys.job_in_progress(turn.turn_id),
     ]

@@ -8,10 +8,12 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSetting
 
 from shared.errors import SettingsError
+from shared.redis import connection_pool
 from shared.scripts import Lifetimes
 
 BUILT_IN_AGENTS = ("chat",)
-AGENT_ENTRY = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<module>[\w.]+):(?P<attr>\w+)")
+AGENT_ENTRY = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<module>\w+(\.\w+)*):(?P<attr>\w+)")
+LONGEST_S = 10 * 365 * 24 * 3600
 
 
 def parse_agents(value: str) -> dict[str, str]:
@@ -28,6 +30,10 @@ def parse_agents(value: str) -> dict[str, str]:
 def _check_redis_url(value: str) -> str:
     if not value.startswith(("redis://", "rediss://", "unix://")):
         raise ValueError("must begin with redis://, rediss:// or unix://")
+    try:
+        connection_pool(value)
+    except ValueError:  # whose words may hold the password
+        raise ValueError("is not a URL that can be used") from None
     return value
 
 
@@ -44,8 +50,8 @@ class SharedSettings(BaseSettings):
     REDIS_URL: Annotated[str, AfterValidator(_check_redis_url)] = "redis://127.0.0.1:6379/0"
     AGENTS: Annotated[str, NoDecode, AfterValidator(_check_agents)] = ""
     DEFAULT_AGENT: str = "chat"
-    CHUNK_TTL_S: int = Field(default=86_400, gt=0)
-    TURN_TTL_S: int = Field(default=604_800, gt=0)
+    CHUNK_TTL_S: int = Field(default=86_400, gt=0, le=LONGEST_S)
+    TURN_TTL_S: int = Field(default=604_800, gt=0, le=LONGEST_S)
     LOG_LEVEL: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     LOG_FORMAT: Literal["console", "json"] = "console"
 

@@ -29,6 +29,12 @@ def parse_message(data: bytes) -> Entry:
     return Entry(int(seq), kind.decode(), body)
 
 
+async def exists(redis: Redis, turn_id: str) -> bool:
+    """The turn's chunks are still kept."""
+    with redis_errors():
+        return bool(await redis.exists(keys.log(turn_id)))
+
+
 async def read(redis: Redis, turn_id: str, after: int) -> AsyncGenerator[Entry]:
     """The stored chunks with a number above `after`, in order."""
     while True:

@@ -1,6 +1,6 @@
 """The transitions of a turn that the API makes, each one script, so that Redis decides races."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -49,6 +49,7 @@ class Turns:
     """The turns of one lane. Every method raises RedisAway when Redis does not answer."""
 
     def __init__(self, redis: Redis, lifetimes: Lifetimes, lane: str = keys.LANE) -> None:
+        self._redis = redis
         self._lifetimes = lifetimes
         self._lane = lane
         self._admit = scripts.load(redis, "admit")
@@ -103,6 +104,13 @@ class Turns:
             raise UnknownTurn(f"No turn {turn_id} is known.")
         return parse_record(flat, place)
 
+    async def thread_agent(self, thread_id: str) -> str | None:
+        """The agent that the thread keeps, as long as Redis knows the thread."""
+        client = cast(Any, self._redis)  # redis-py types a hash for two kinds of client
+        with redis_errors():
+            agent: bytes | None = await client.hget(keys.thread(thread_id), "agent")
+        return agent.decode() if agent else None
+
     async def queue(self) -> QueueSnapshot:
         """The running turn and all that wait."""
         with redis_errors():
@@ -119,11 +127,7 @@ class Turns:
         """Ends a turn that never started with `chunk`; leaves any other as it is."""
         with redis_errors():
             status, ended_now = await self._cancel(
-                keys=[
-                    *scripts.ending_keys(turn, self._lane),
-                    keys.job(turn.turn_id),
-                    keys.job_in_progress(turn.turn_id),
-                ],
+                keys=scripts.ending_keys(turn, self._lane),
                 args=[
                     turn.turn_id,
                     chunks.encode(chunk),

@@ -56,6 +56,12 @@ async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, redis
     assert {turn.started_at for turn in taken} == {taken[0].started_at}
 
 
+async def test_a_worker_that_asks_again_gets_the_same(turns: Turns, claims: Claims) -> None:
+    turn = await start(turns, claims)
+    assert (await claim(claims, turn)).attempt == 1
+    assert await claims.publish(turn, 2, text(turn, "hi")) == 2
+
+
 async def test_a_claim_whose_answer_was_lost_is_no_attempt(turns: Turns, redis_url: str) -> None:
     waiting = await accept(turns)
     with tempfile.TemporaryDirectory(prefix="tk") as folder:
@@ -118,10 +124,10 @@ async def test_a_chunk_ahead_of_its_turn_is_not_taken(
 
 
 async def test_an_earlier_claim_may_write_no_more(
-    turns: Turns, claims: Claims, valkey: RedisSeen
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
 ) -> None:
     old = await start(turns, claims)
-    new = await claim(claims, old)
+    new = await claim(Claims(redis, LIFETIMES), old)
     before = stored(valkey)
     with pytest.raises(Fenced, match=f"Claim 1 of turn {old.turn_id}"):
         await claims.publish(old, 2, text(old, "late"))

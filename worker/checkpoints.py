@@ -19,10 +19,15 @@ def prepare_file(path: Path) -> None:
         raise DatabaseUnusable(f"CHECKPOINT_DB cannot be opened: {error}") from error
 
 
+def name_file(path: Path) -> str:
+    """The absolute name: SQLite takes some relative ones for a database in memory."""
+    return str(path.absolute())
+
+
 @asynccontextmanager
 async def open_checkpoints(path: Path) -> AsyncGenerator[AsyncSqliteSaver]:
     """The saver on its one connection, tables in place; raises DatabaseUnusable."""
-    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+    async with AsyncSqliteSaver.from_conn_string(name_file(path)) as saver:
         try:
             # Before any graph is compiled: in strict mode that takes a copy of the saver.
             await saver.setup()

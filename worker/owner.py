@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TextIO
 
-from worker.errors import DatabaseTaken
+from worker.errors import DatabaseTaken, DatabaseUnusable
 
 RETRY_S = 0.1
 
@@ -25,8 +25,11 @@ def describe_process() -> str:
 
 @asynccontextmanager
 async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
-    """Holds the lock beside `database`; raises DatabaseTaken, or waits for the owner to go."""
-    with database.with_name(database.name + ".lock").open("a+") as lock:
+    """Holds the lock beside `database`; raises DatabaseTaken, or waits for the owner to go.
+
+    Raises DatabaseUnusable when there can be no lock.
+    """
+    with _open_lock(database) as lock:
         while not _take(lock):
             if not wait:
                 lock.seek(0)
@@ -36,6 +39,14 @@ async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
         lock.write(describe_process())
         lock.flush()
         yield
+
+
+def _open_lock(database: Path) -> TextIO:
+    file = database.resolve()  # one database by all of its names
+    try:
+        return file.with_name(file.name + ".lock").open("a+")
+    except OSError as error:
+        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be locked: {error}") from error
 
 
 def _take(lock: TextIO) -> bool:

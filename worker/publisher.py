@@ -28,7 +28,7 @@ class Publisher:
         self._turn = turn
         self._chunks: list[Chunk] = []
         self._sent = 0
-        self._sending = False
+        self._tried = 0
         self._fenced: Fenced | None = None
         self._more = asyncio.Event()
         self._draining = asyncio.Event()
@@ -37,15 +37,12 @@ class Publisher:
         """Takes a chunk and never waits; raises Fenced when the turn belongs to another claim."""
         if self._fenced:
             raise self._fenced
-        last = self._chunks[-1] if self._has_unsent() else None
+        last = self._chunks[-1] if len(self._chunks) > self._tried else None
         if isinstance(chunk, Text) and isinstance(last, Text) and last.metadata == chunk.metadata:
             self._chunks[-1] = replace(last, content=last.content + chunk.content)
         else:
             self._chunks.append(chunk)
         self._more.set()
-
-    def _has_unsent(self) -> bool:
-        return len(self._chunks) > self._sent + self._sending
 
     async def send(self) -> None:
         """Sends what was put, until all is sent and `drain` was called; raises Fenced."""
@@ -64,9 +61,9 @@ class Publisher:
     async def _send_next(self) -> None:
         chunk, before = self._chunks[self._sent], self._turn.seq
         seq = before + self._sent + 1
-        self._sending = True
+        # Redis may have it although it did not answer: from here on the chunk is what it is.
+        self._tried = max(self._tried, self._sent + 1)
         last = await insist(lambda: self._claims.publish(self._turn, seq, chunk))
-        self._sending = False
         # Redis may have come back without its last second: what it lacks is sent again.
         self._sent = last - before
 
@@ -83,11 +80,26 @@ class Publisher:
 
 @asynccontextmanager
 async def open_publisher(claims: Claims, turn: TurnRecord) -> AsyncGenerator[Publisher]:
-    """A publisher that has sent everything when the block ends, however it ends; raises Fenced."""
+    """A publisher that has sent everything when the block ends, also by an error; raises Fenced.
+
+    Cancelled, it ends at once.
+    """
     publisher = Publisher(claims, turn)
     sending = asyncio.create_task(publisher.send())
     try:
         yield publisher
+    except asyncio.CancelledError:
+        sending.cancel()
+        raise
     finally:
         publisher.drain()
-        await sending
+        await _end(sending)
+
+
+async def _end(sending: asyncio.Task[None]) -> None:
+    try:
+        await asyncio.wait({sending})
+    finally:
+        sending.cancel()
+    if not sending.cancelled():
+        sending.result()

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import aclosing, contextmanager, suppress
 from signal import Signals
-from typing import Any
+from typing import Any, cast
 
 from arq.connections import ArqRedis
 from arq.worker import Worker, func
+from redis.exceptions import WatchError
 
 from shared import jobs, keys
 from shared.errors import RedisAway
@@ -54,6 +55,7 @@ class SlotWorker(Worker):
             queue_name=keys.queue(lane),
             redis_pool=ArqRedis(connection_pool(redis_url)),
             max_jobs=1,
+            queue_read_limit=1,  # only ever the first: none overtakes it when its pick-up fails
             poll_delay=0,
             job_timeout=UNLIMITED_S,
             job_completion_wait=GRACE_S,
@@ -66,26 +68,20 @@ class SlotWorker(Worker):
         self._stop_turn = stop_turn
         self._wake = asyncio.Event()
         self._stopping = False
+        self._unsure = False
 
     async def run_until_stopped(self) -> None:
         """Runs turns until a signal, and closes what arq opened."""
         try:
-            await self.async_run()
+            while not self._stopping:
+                with self._redis_may_go():
+                    await self.async_run()
+                await asyncio.sleep(RETRY_S)
         except asyncio.CancelledError:
             if not self._stopping:
                 raise
         finally:
             await self.close()
-
-    async def close(self) -> None:
-        """Cuts what still runs and closes the connections; arq's own leaves them open then."""
-        for task in self.tasks.values():
-            task.cancel()
-        if self.tasks:
-            await asyncio.wait(self.tasks.values())
-        with suppress(*AWAY):
-            await self.pool.delete(self.health_check_key)
-        await self.pool.aclose(close_connection_pool=True)
 
     async def hear_control(self, redis: Redis, lane: str = keys.LANE) -> None:
         """Listens for wake-ups for ever."""
@@ -98,11 +94,12 @@ class SlotWorker(Worker):
 
     async def _poll_iteration(self) -> None:
         self._wake.clear()
-        try:
+        with self._redis_may_go():
+            if self._unsure or any(_failed(task) for task in self.tasks.values()):
+                await self._forget_pick_ups()
             await super()._poll_iteration()
-        except AWAY as error:
-            log.warning("Redis is away: %s", error)
-            await asyncio.sleep(RETRY_S)
+            # A turn that waits while none runs was lost while it was picked up.
+            self._unsure = not self.tasks and bool(await self.pool.zcard(self.queue_name))
         with suppress(TimeoutError):
             async with asyncio.timeout(IDLE_S):
                 await self._wake.wait()
@@ -111,15 +108,36 @@ class SlotWorker(Worker):
         super()._release_sem_dec_counter_on_complete()
         self._wake.set()
 
+    @contextmanager
+    def _redis_may_go(self) -> Generator[None]:
+        try:
+            yield
+        except (*AWAY, WatchError) as error:
+            log.warning("Redis is away: %s", error)
+            self._unsure = True
+
+    async def _forget_pick_ups(self) -> None:
+        """After a broken line, what arq had begun to pick up is free again.
+
+        arq counts such a job as running for ever, here and in Redis.
+        """
+        if any(not task.done() for task in self.tasks.values()):
+            return
+        waiting: list[bytes] = await cast(Any, self.pool).zrange(self.queue_name, 0, -1)
+        if waiting:
+            await self.pool.delete(*(keys.job_in_progress(turn.decode()) for turn in waiting))
+        self.job_counter = 0
+        self.sem = asyncio.BoundedSemaphore(self.max_jobs + 1)
+
     async def finish_job(self, *args: Any, **kwargs: Any) -> None:
         """Tells Redis that the job is over, as often as it takes."""
         while True:
-            try:
+            with self._redis_may_go():
                 await super().finish_job(*args, **kwargs)
                 return
-            except AWAY as error:
-                log.warning("Redis is away: %s", error)
-                await asyncio.sleep(RETRY_S)
+            if self._stopping:  # the next worker puts it in order
+                return
+            await asyncio.sleep(RETRY_S)
 
     def handle_sig_wait_for_completion(self, signum: Signals) -> None:
         """Stops in order, once: a second signal must not interrupt the first."""
@@ -130,3 +148,17 @@ class SlotWorker(Worker):
         self._stop_turn()
         self._wake.set()
         super().handle_sig_wait_for_completion(signum)
+
+    async def close(self) -> None:
+        """Cuts what still runs and closes the connections; arq's own leaves them open then."""
+        for task in self.tasks.values():
+            task.cancel()
+        if self.tasks:
+            await asyncio.wait(self.tasks.values())
+        with suppress(*AWAY):
+            await self.pool.delete(self.health_check_key)
+        await self.pool.aclose(close_connection_pool=True)
+
+
+def _failed(task: asyncio.Task[Any]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is not None

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -18,11 +18,19 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
-from worker.graph import Namespace, Part
+from worker.characters import mend, mend_json
+from worker.graph import REMOVE_ALL_MESSAGES, Namespace, Part
 from worker.tally import Tally, read_usage
 
 VALIDATION_ERROR = "TOOL_VALIDATION_ERROR:"
 API_ERROR = "TOOL_API_ERROR:"
+
+
+class Called(NamedTuple):
+    """A tool call that was told. `at`: seconds of the monotonic clock."""
+
+    name: str
+    at: float
 
 
 class Translator:
@@ -33,7 +41,7 @@ class Translator:
         self._turn_id = turn_id
         self._preview_chars = preview_chars
         self._agent_names: dict[Namespace, str] = {}
-        self._called_at: dict[str, float] = {}
+        self._calls: dict[str, Called] = {}
         self._answered: set[str] = set()
 
     def translate(self, part: Part) -> Iterator[Chunk]:
@@ -60,7 +68,7 @@ class Translator:
     def _speak(self, message: AIMessage, agent: Agent) -> Iterator[Chunk]:
         call_index = self.tally.call_index(message.id or "")
         # LangChain's text is a subclass of str that nothing but str can encode.
-        if text := str(message.text):
+        if text := mend(str(message.text)):
             self.tally.add_text(text, agent)
             source = Source(message.id or "", agent)
             yield Text(turn_id=self._turn_id, content=text, metadata=source)
@@ -85,38 +93,47 @@ class Translator:
         self, call_id: str, name: str, args: dict[str, Any], agent: Agent
     ) -> Iterator[ToolUse]:
         # A middleware may write history again; each call is told once.
-        if call_id in self._called_at:
+        if call_id in self._calls:
             return
-        self._called_at[call_id] = time.monotonic()
+        self._calls[call_id] = Called(name, time.monotonic())
         self.tally.tool_calls += 1
-        metadata = ToolCall(call_id=call_id, name=name, args=args, agent=agent)
+        metadata = ToolCall(call_id=call_id, name=name, args=mend_json(args), agent=agent)
         yield ToolUse(turn_id=self._turn_id, content=name, metadata=metadata)
 
     def _result(self, message: ToolMessage, agent: Agent) -> Iterator[ToolResult]:
-        called_at = self._called_at.get(message.tool_call_id)
-        if called_at is None or message.tool_call_id in self._answered:
+        called = self._calls.get(message.tool_call_id)
+        if called is None or message.tool_call_id in self._answered:
             return
         self._answered.add(message.tool_call_id)
-        content = str(message.text)
+        content = mend(str(message.text))
         outcome = ToolOutcome(
             call_id=message.tool_call_id,
-            name=message.name or "",
+            name=message.name or called.name,
             status=classify(message.status, content),
             truncated=len(content) > self._preview_chars,
             agent=agent,
-            elapsed_s=round(time.monotonic() - called_at, 3),
+            elapsed_s=round(time.monotonic() - called.at, 3),
         )
         preview = content[: self._preview_chars]
         yield ToolResult(turn_id=self._turn_id, content=preview, metadata=outcome)
 
 
 def new_messages(update: dict[str, Any]) -> Iterator[BaseMessage]:
-    """The messages that a step added; a rewritten history (LangGraph's Overwrite) is not one."""
-    for written in update.values():
-        messages = cast(Any, written).get("messages") if isinstance(written, dict) else None
-        for message in cast(list[Any], messages if isinstance(messages, list) else [messages]):
-            if isinstance(message, BaseMessage):
-                yield message
+    """The messages that a step added; a history that it wrote anew is no news."""
+    for node in update.values():
+        # A node that runs several tasks at once writes once for each.
+        for written in cast(list[Any], node if isinstance(node, list) else [node]):
+            messages = _messages(written)
+            if not any(message.id == REMOVE_ALL_MESSAGES for message in messages):
+                yield from messages
+
+
+def _messages(written: Any) -> list[BaseMessage]:
+    if not isinstance(written, dict):
+        return []
+    messages = cast(dict[str, Any], written).get("messages")
+    several = cast(list[Any], messages if isinstance(messages, list) else [messages])
+    return [message for message in several if isinstance(message, BaseMessage)]
 
 
 def classify(status: str, content: str) -> ToolStatus:

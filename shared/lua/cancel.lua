@@ -2,11 +2,7 @@
 --
 -- Answers the status that the turn now has: "cancelled" by this call or before, "running", "done",
 -- "error", or "" when it is unknown; then 1 if this call ended it.
-local keys = {
-  turn = KEYS[1], log = KEYS[2], channel = KEYS[3], queue = KEYS[4],
-  running = KEYS[5], thread = KEYS[6], idempotency = KEYS[7],
-}
-local job, job_in_progress = KEYS[8], KEYS[9]
+local keys = ending_keys(KEYS)
 local turn_id, body, chunk_ttl, turn_ttl = unpack(ARGV)
 
 local status, started_at, last = unpack(redis.call("HMGET", keys.turn, "status", "started_at", "seq"))
@@ -15,6 +11,4 @@ if status ~= "queued" then return { status, 0 } end
 if started_at then return { "running", 0 } end
 
 end_turn(keys, turn_id, tonumber(last) + 1, "cancelled", body, chunk_ttl, turn_ttl)
--- A worker that has just picked the job up still reads it, finds the turn ended, and cleans up.
-if redis.call("EXISTS", job_in_progress) == 0 then redis.call("DEL", job) end
 return { "cancelled", 1 }

@@ -2,10 +2,12 @@
 --
 -- Answers the record as a flat list, or {} when the turn is not there to be run: ended or unknown.
 local turn, running = unpack(KEYS)
-local turn_id = ARGV[1]
+local turn_id, claimant = unpack(ARGV)
 
-local status, started_at = unpack(redis.call("HMGET", turn, "status", "started_at"))
+local status, started_at, owner = unpack(redis.call("HMGET", turn, "status", "started_at", "claimant"))
 if status ~= "queued" and status ~= "running" then return {} end
+-- The answer was lost, and whoever asked asks again.
+if status == "running" and owner == claimant then return redis.call("HGETALL", turn) end
 
 -- A turn that is running already was left behind by a worker that died.
 if status == "running" or not started_at then redis.call("HINCRBY", turn, "attempt", 1) end
@@ -13,7 +15,7 @@ if not started_at then
   local time = redis.call("TIME")
   redis.call("HSET", turn, "started_at", string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000)))
 end
-redis.call("HSET", turn, "status", "running", "run_id", turn_id)
+redis.call("HSET", turn, "status", "running", "run_id", turn_id, "claimant", claimant)
 redis.call("HINCRBY", turn, "claim", 1)
 redis.call("SET", running, turn_id)
 return redis.call("HGETALL", turn)

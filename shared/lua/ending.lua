@@ -1,5 +1,12 @@
 -- The end of a turn, for every script that ends one: the terminal chunk, the terminal status, no
 -- place in the queue, and a lifetime for all that is left of it.
+local function ending_keys(names)
+  return {
+    turn = names[1], log = names[2], channel = names[3], queue = names[4], running = names[5],
+    thread = names[6], idempotency = names[7], job = names[8], job_in_progress = names[9],
+  }
+end
+
 local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
   local time = redis.call("TIME")
   redis.call("HSET", keys.turn, "status", kind, "seq", seq,
@@ -8,6 +15,12 @@ local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
   redis.call("PUBLISH", keys.channel, seq .. " " .. kind .. " " .. body)
 
   redis.call("ZREM", keys.queue, turn_id)
+  -- A worker that has picked the job up cleans up itself, unless it dies before that.
+  if redis.call("EXISTS", keys.job_in_progress) == 1 then
+    redis.call("EXPIRE", keys.job, turn_ttl)
+  else
+    redis.call("DEL", keys.job)
+  end
   if redis.call("GET", keys.running) == turn_id then redis.call("DEL", keys.running) end
   redis.call("EXPIRE", keys.log, chunk_ttl)
   redis.call("EXPIRE", keys.turn, turn_ttl)

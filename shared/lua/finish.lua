@@ -2,10 +2,7 @@
 --
 -- Answers "ended", also when the same claim says the same again; or "fenced" when another claim
 -- owns the turn or it had another end.
-local keys = {
-  turn = KEYS[1], log = KEYS[2], channel = KEYS[3], queue = KEYS[4],
-  running = KEYS[5], thread = KEYS[6], idempotency = KEYS[7],
-}
+local keys = ending_keys(KEYS)
 local turn_id, claim, kind, body, chunk_ttl, turn_ttl = unpack(ARGV, 1, 6)
 
 local status, owner, last = unpack(redis.call("HMGET", keys.turn, "status", "claim", "seq"))

@@ -1,6 +1,7 @@
 """Finds and builds the agents that turns may name."""
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -8,6 +9,8 @@ from importlib import import_module
 from shared.errors import SettingsError
 from worker.graph import Graph, Model, Saver
 from worker.settings import WorkerSettings
+
+log = logging.getLogger(__name__)
 
 BUILT_IN = {"chat": "worker.agents.chat:build"}
 
@@ -25,20 +28,31 @@ Build = Callable[[Deps], Graph | Awaitable[Graph]]
 
 
 async def build_agents(deps: Deps) -> dict[str, Graph]:
-    """All agents by name; raises SettingsError when one of AGENTS cannot be imported."""
-    places = {**BUILT_IN, **deps.settings.agents}
-    return {name: await _build(find(place), deps) for name, place in places.items()}
+    """All agents by name; raises SettingsError when one of AGENTS cannot be built."""
+    built_in = {name: await _build(find(place), deps) for name, place in BUILT_IN.items()}
+    others = {
+        name: await _build_theirs(place, deps) for name, place in deps.settings.agents.items()
+    }
+    return {**built_in, **others}
 
 
 def find(place: str) -> Build:
-    """The function at `module:attr`."""
+    """What stands at `module:attr`."""
     module, _, attr = place.partition(":")
-    try:
-        return getattr(import_module(module), attr)
-    except (ImportError, AttributeError) as error:
-        raise SettingsError(f"AGENTS: {place} cannot be imported: {error}") from error
+    return getattr(import_module(module), attr)
 
 
 async def _build(build: Build, deps: Deps) -> Graph:
     graph = build(deps)
     return await graph if inspect.isawaitable(graph) else graph
+
+
+async def _build_theirs(place: str, deps: Deps) -> Graph:
+    try:
+        return await _build(find(place), deps)
+    except Exception as error:  # their code may fail in any way
+        log.debug("AGENTS: %s", place, exc_info=error)
+        reason = " ".join(str(error).split())
+        raise SettingsError(
+            f"AGENTS: {place} cannot be built: {type(error).__name__}: {reason}"
+        ) from error

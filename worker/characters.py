@@ -1,0 +1,20 @@
+"""Text that no encoding can hold, made such that every one can."""
+
+from typing import Any, cast
+
+
+def mend(text: str) -> str:
+    """The text with half surrogate pairs replaced by U+FFFD; two halves that meet become one."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def mend_json(value: Any) -> Any:
+    """A JSON value with every text in it mended, names included."""
+    if isinstance(value, str):
+        return mend(value)
+    if isinstance(value, dict):
+        members = cast(dict[str, Any], value).items()
+        return {mend(str(name)): mend_json(member) for name, member in members}
+    if isinstance(value, list):
+        return [mend_json(item) for item in cast(list[Any], value)]
+    return value
