@@ -62,10 +62,9 @@ def parse_turn(raw: bytes) -> TurnBody:
     return msgspec.structs.replace(body, text=_check_text(body.text.strip()))
 
 
-def digest(raw: bytes) -> str:
+def digest(body: TurnBody) -> str:
     """What tells one request from another under the same idempotency key: SHA-256 in hex."""
-    given = {name: value for name, value in parse_json(raw).items() if value is not None}
-    return hashlib.sha256(canonical(given)).hexdigest()
+    return hashlib.sha256(canonical(msgspec.to_builtins(body))).hexdigest()
 
 
 def _check_ids(body: TurnBody) -> None:

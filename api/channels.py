@@ -118,9 +118,12 @@ class Channels:
             match message:
                 case {"type": "subscribe", "channel": bytes(channel)}:
                     self._acknowledge(_turn_of(channel))
+                case {"type": "unsubscribe", "channel": bytes(channel)}:
+                    # Its subscription may have been acknowledged after it was no longer wanted.
+                    self._acknowledged.discard(_turn_of(channel))
                 case {"type": "message", "channel": bytes(channel), "data": bytes(data)}:
                     self._listener.tell(_turn_of(channel), data)
-                case _:  # an answer to a ping or to the end of a subscription
+                case _:  # an answer to a ping
                     pass
 
     def _acknowledge(self, turn_id: str) -> None:

@@ -12,13 +12,11 @@ from api.deadline import redis_deadline
 from api.errors import Invalid, NotImplementedYet
 from api.settings import ApiSettings
 from shared import stream
+from shared.agents import BUILT_IN
 from shared.chunks import Cancelled, CancelSummary
 from shared.record import TurnRecord, TurnRequest
 from shared.redis import Redis
 from shared.turns import NewTurn, QueueSnapshot, Turns
-
-TEXT_AGENTS = frozenset({"chat"})
-"""Agents that take text and no input of another form."""
 
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -61,12 +59,13 @@ class TurnService:
                     agent=agent,
                     request=TurnRequest(text=body.text, input=body.input),
                     idempotency_key=idempotency_key or "",
-                    body_hash=digest(raw) if idempotency_key else "",
+                    body_hash=digest(body) if idempotency_key else "",
                 ),
                 limit=self._limit,
                 default_agent=self._default_agent,
             )
-            return Accepted(await self._turns.read(admission.turn_id), admission.repeated)
+            turn = admission.turn or await self._turns.read(admission.turn_id)
+            return Accepted(turn, admission.repeated)
 
     async def read(self, turn_id: str) -> TurnRecord:
         """The turn with its place in the queue; raises UnknownTurn."""
@@ -104,7 +103,7 @@ class TurnService:
         if body.input is None:
             return body.agent or ""
         agent = body.agent or await self._agent_of(body.thread_id)
-        if agent in TEXT_AGENTS:
+        if agent in BUILT_IN and BUILT_IN[agent].takes_text:
             raise Invalid(f"Agent {agent!r} takes text, not input.")
         return agent
 
@@ -114,7 +113,7 @@ class TurnService:
 
 
 def _cancelled(turn: TurnRecord) -> Cancelled:
-    waited_s = max(0.0, round(time.time() - turn.created_at / 1000, 3))
+    waited_s = turn.age_s(time.time())
     return Cancelled(
         turn_id=turn.turn_id, metadata=CancelSummary(elapsed_s=waited_s, queued_s=waited_s)
     )

@@ -6,7 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from api.hosts import is_loopback
-from shared.settings import BUILT_IN_AGENTS, SharedSettings, parse_agents
+from shared.agents import BUILT_IN
+from shared.settings import SharedSettings, parse_agents
 
 ORIGIN = re.compile(r"\*|https?://[^/\s*,]+")
 
@@ -31,6 +32,7 @@ class ApiSettings(SharedSettings):
     API_HOST stands behind the two that decide whether it may be other than loopback.
     """
 
+    DEFAULT_AGENT: str = "chat"
     API_TOKEN: SecretStr | None = None
     API_ALLOW_OPEN: bool = False
     API_HOST: str = "127.0.0.1"
@@ -49,7 +51,7 @@ class ApiSettings(SharedSettings):
     @field_validator("DEFAULT_AGENT")
     @classmethod
     def _check_default_agent(cls, value: str, info: ValidationInfo) -> str:
-        if value not in {*BUILT_IN_AGENTS, *parse_agents(info.data.get("AGENTS", ""))}:
+        if value not in {*BUILT_IN, *parse_agents(info.data.get("AGENTS", ""))}:
             raise ValueError(f"no agent is named {value!r}")
         return value
 

@@ -41,7 +41,7 @@ def _is_terminal(entry: Entry) -> bool:
     return entry.terminal
 
 
-TURN_EVENTS = Dialect(event_id=_number, is_last=_is_terminal, ping="ping", ping_s=15.0)
+TURN_EVENTS = Dialect(event_id=_number, is_last=_is_terminal, ping="ping", ping_s=10.0)
 
 
 class EventStream(EventSourceResponse):

@@ -63,8 +63,8 @@ async def post_turn_and_stream(
     idempotency_key: IdempotencyKey = None,
 ) -> EventSourceResponse:
     """Queues a turn and follows it; a repeated idempotency key replays it from its first chunk."""
-    turn, _ = await service.accept(body, idempotency_key)
-    return await _stream(service, hub, turn, 0)
+    turn, repeated = await service.accept(body, idempotency_key)
+    return await _stream(service, hub, turn, 0) if repeated else _follow(hub, turn, 0)
 
 
 @get("/turns/{turn_id:str}", responses=problem_specs("unknown_turn", "redis_away"))
@@ -120,5 +120,9 @@ async def _stream(
     service: TurnService, hub: Hub, turn: TurnRecord, cursor: int
 ) -> EventSourceResponse:
     check_cursor(turn, cursor, has_log=await service.has_log(turn.turn_id))
+    return _follow(hub, turn, cursor)
+
+
+def _follow(hub: Hub, turn: TurnRecord, cursor: int) -> EventSourceResponse:
     headers = {"X-Turn-Id": turn.turn_id, "X-Thread-Id": turn.thread_id}
     return respond_with_events(hub.follow(turn.turn_id, cursor), hub.farewell, headers)

@@ -1,5 +1,6 @@
 """The transitions of a turn that the worker makes, fenced by the number of its claim."""
 
+from typing import cast
 from uuid import uuid4
 
 import msgspec
@@ -7,21 +8,27 @@ import msgspec
 from shared import chunks, keys, scripts
 from shared.chunks import Chunk, Terminal
 from shared.errors import Fenced
-from shared.record import Failure, TurnRecord, parse_record
+from shared.record import Failure, Lifetimes, TurnRecord, parse_record
 from shared.redis import Redis, redis_errors
-from shared.scripts import Lifetimes
 
 
 class Claims:
     """Takes, tells and ends the turns of one lane. Every method may raise RedisAway."""
 
     def __init__(self, redis: Redis, lifetimes: Lifetimes, lane: str = keys.LANE) -> None:
+        self._redis = redis
         self._claimant = uuid4().hex
         self._lifetimes = lifetimes
         self._lane = lane
         self._claim = scripts.load(redis, "claim")
         self._publish = scripts.load(redis, "publish")
         self._finish = scripts.load(redis, "ending", "finish")
+
+    async def left_running(self) -> str | None:
+        """The turn that holds the slot: before the first claim, one that a dead worker left."""
+        with redis_errors():
+            left = cast(bytes | None, await self._redis.get(keys.running(self._lane)))
+        return left.decode() if left else None
 
     async def claim(self, turn_id: str) -> TurnRecord | None:
         """Takes a turn for the slot, once however often it is asked; None when there is none."""

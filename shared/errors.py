@@ -27,7 +27,7 @@ class SettingsError(TurnkeeperError):
 
 
 class RedisAway(TurnkeeperError):
-    """Redis cannot be reached; nothing was stored."""
+    """Redis did not answer, or refused; what it was asked to do may have been done."""
 
     code = "redis_away"
 

@@ -11,9 +11,12 @@ EXPIRE_S = 6
 
 
 class Heartbeat(Struct, frozen=True, kw_only=True):
-    """`worker`: host and process; `since`: epoch seconds; `versions`: of its libraries."""
+    """`worker`: its process and host; `database`: its file; `since`: seconds since the epoch;
+    `versions`: of its libraries.
+    """
 
     worker: str
+    database: str
     since: float
     versions: dict[str, str]
 

@@ -74,11 +74,6 @@ def job(turn_id: str) -> str:
     return f"arq:job:{turn_id}"
 
 
-def job_in_progress(turn_id: str) -> str:
-    """String: arq's mark that a worker has picked the job up."""
-    return f"arq:in-progress:{turn_id}"
-
-
 def job_tries(turn_id: str) -> str:
     """String: arq's count of pick-ups."""
     return f"arq:retry:{turn_id}"

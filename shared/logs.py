@@ -16,5 +16,5 @@ def set_up_logs(level: str, form: str) -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     # These log a request's content or each request at INFO.
     at_least_warning = max(logging.WARNING, logging.getLevelNamesMapping()[level])
-    for name in ("arq.worker", "httpx", "httpx2", "httpcore", "openai"):
+    for name in ("arq.worker", "sse_starlette", "httpx", "httpx2", "httpcore", "openai"):
         logging.getLogger(name).setLevel(at_least_warning)

@@ -26,6 +26,13 @@ class Failure(Struct, frozen=True):
     message: str
 
 
+class Lifetimes(Struct, frozen=True):
+    """Seconds that an ended turn's chunks and record are kept."""
+
+    chunks_s: int
+    turn_s: int
+
+
 class TurnRecord(Struct, frozen=True, kw_only=True):
     """A turn as stored. Times are milliseconds since the epoch, by Redis' clock.
 
@@ -55,6 +62,10 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     def queued_s(self) -> float:
         """Seconds from acceptance to the first start; 0 before that."""
         return (self.started_at - self.created_at) / 1000 if self.started_at else 0.0
+
+    def age_s(self, now: float) -> float:
+        """Seconds from acceptance to `now` (since the epoch), never below 0 for a clock behind."""
+        return max(0.0, round(now - self.created_at / 1000, 3))
 
     @property
     def ended(self) -> bool:

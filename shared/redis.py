@@ -21,7 +21,9 @@ AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
 
 def connection_pool(url: str) -> ConnectionPool:
     """Connections made when they are needed; waiting for an answer has no limit of time."""
-    return cast(Any, ConnectionPool).from_url(url, socket_connect_timeout=CONNECT_S)
+    keepalive = {} if url.startswith("unix:") else {"socket_keepalive": True}
+    pool = cast(Any, ConnectionPool)
+    return pool.from_url(url, socket_connect_timeout=CONNECT_S, **keepalive)
 
 
 @asynccontextmanager
@@ -42,7 +44,7 @@ def redis_errors() -> Generator[None]:
     except AWAY as error:
         raise RedisAway(f"Redis cannot be reached: {type(error).__name__}") from error
     except ResponseError as error:
-        raise RedisAway("Redis refused a command.") from error
+        raise RedisAway(f"Redis refused a command: {str(error).partition(' ')[0]}.") from error
 
 
 async def pop(redis: Redis, key: str, timeout_s: float = 0) -> bytes | None:

@@ -4,20 +4,11 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
-
 from shared import keys
 from shared.record import TurnRecord
 from shared.redis import Redis
 
 FOLDER = Path(__file__).parent / "lua"
-
-
-class Lifetimes(Struct, frozen=True):
-    """Seconds that an ended turn's chunks and record are kept."""
-
-    chunks_s: int
-    turn_s: int
 
 
 class Script(Protocol):
@@ -43,5 +34,4 @@ def ending_keys(turn: TurnRecord, lane: str) -> list[str]:
         keys.thread(turn.thread_id),
         keys.idempotency(turn.idempotency_key),
         keys.job(turn.turn_id),
-        keys.job_in_progress(turn.turn_id),
     ]

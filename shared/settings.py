@@ -7,11 +7,11 @@ from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableSetting
 
+from shared.agents import BUILT_IN
 from shared.errors import SettingsError
+from shared.record import Lifetimes
 from shared.redis import connection_pool
-from shared.scripts import Lifetimes
 
-BUILT_IN_AGENTS = ("chat",)
 AGENT_ENTRY = re.compile(r"(?P<name>[A-Za-z0-9_-]+)=(?P<module>\w+(\.\w+)*):(?P<attr>\w+)")
 LONGEST_S = 10 * 365 * 24 * 3600
 
@@ -49,7 +49,6 @@ class SharedSettings(BaseSettings):
 
     REDIS_URL: Annotated[str, AfterValidator(_check_redis_url)] = "redis://127.0.0.1:6379/0"
     AGENTS: Annotated[str, NoDecode, AfterValidator(_check_agents)] = ""
-    DEFAULT_AGENT: str = "chat"
     CHUNK_TTL_S: int = Field(default=86_400, gt=0, le=LONGEST_S)
     TURN_TTL_S: int = Field(default=604_800, gt=0, le=LONGEST_S)
     LOG_LEVEL: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -63,7 +62,7 @@ class SharedSettings(BaseSettings):
     @property
     def agent_names(self) -> frozenset[str]:
         """Every agent that a turn may name."""
-        return frozenset((*BUILT_IN_AGENTS, *self.agents))
+        return frozenset((*BUILT_IN, *self.agents))
 
     @property
     def lifetimes(self) -> Lifetimes:

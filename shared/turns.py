@@ -8,9 +8,8 @@ from msgspec import Struct
 from shared import chunks, jobs, keys, scripts
 from shared.chunks import Cancelled, Place, Queued
 from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull, UnknownTurn
-from shared.record import Status, TurnRecord, TurnRequest, parse_record
+from shared.record import Lifetimes, Status, TurnRecord, TurnRequest, parse_record
 from shared.redis import Redis, redis_errors
-from shared.scripts import Lifetimes
 
 
 class NewTurn(Struct, frozen=True, kw_only=True):
@@ -25,10 +24,15 @@ class NewTurn(Struct, frozen=True, kw_only=True):
 
 
 class Admission(NamedTuple):
-    """`repeated`: the idempotency key was known, and the turn is the earlier one."""
+    """`turn`: as accepted; None when the idempotency key named an earlier one."""
 
     turn_id: str
-    repeated: bool
+    turn: TurnRecord | None
+
+    @property
+    def repeated(self) -> bool:
+        """The turn was accepted before."""
+        return self.turn is None
 
 
 class Cancellation(NamedTuple):
@@ -79,7 +83,7 @@ class Turns:
                     *("idempotency_key", new.idempotency_key),
                 ],
             )
-        return _admission(new, *(part.decode() for part in answer))
+        return _admission(new, answer[0], *answer[1:])
 
     def _admission_keys(self, new: NewTurn) -> list[str]:
         return [
@@ -140,17 +144,18 @@ class Turns:
         return Cancellation(status.decode(), bool(ended_now))
 
 
-def _admission(new: NewTurn, outcome: str, *details: str) -> Admission:
+def _admission(new: NewTurn, outcome: bytes, *details: Any) -> Admission:
     match outcome:
-        case "admitted":
-            return Admission(new.turn_id, repeated=False)
-        case "repeated":
-            return Admission(details[0], repeated=True)
-        case "conflict":
+        case b"admitted":
+            flat, ahead = details
+            return Admission(new.turn_id, parse_record(flat, ahead))
+        case b"repeated":
+            return Admission(details[0].decode(), None)
+        case b"conflict":
             raise IdempotencyConflict("This idempotency key was used before with another body.")
-        case "agent_mismatch":
-            raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0]!r}.")
-        case "full":
-            raise QueueFull(f"The queue is full: {details[0]} turns are waiting.")
+        case b"agent_mismatch":
+            raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0].decode()!r}.")
+        case b"full":
+            raise QueueFull(f"The queue is full: {details[0].decode()} turns are waiting.")
         case _:
             raise AssertionError(f"admit.lua answered {outcome!r}")

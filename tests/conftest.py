@@ -10,11 +10,22 @@ from pathlib import Path
 import pytest
 from redis import Redis as SyncRedis
 
+from api.settings import ApiSettings
 from shared.redis import Redis, open_redis
 from tests.valkey import answers, valkey_command, valkey_url
+from worker.settings import WorkerSettings
 
 # As worker/__main__.py does, before LangGraph is imported.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """What the developer has set for a service of their own is nothing to a test."""
+    ours = {*ApiSettings.model_fields, *WorkerSettings.model_fields, "TURNKEEPER_URL"}
+    for name in os.environ:
+        if name in ours or name.startswith(("LANGSMITH_", "LANGCHAIN_")):
+            monkeypatch.delenv(name)
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,9 @@ from shared.requests import ModelStatus, Slot, answer, next_request
 from tests.serve_api import open_api
 from tests.turn_driver import TurnDriver
 
-BEAT = Heartbeat(worker="box:1", since=1_700_000_000.25, versions={"langgraph": "1.2.3"})
+BEAT = Heartbeat(
+    database="db", worker="box:1", since=1_700_000_000.25, versions={"langgraph": "1.2.3"}
+)
 MODEL = ModelStatus(
     llama="ok",
     model="tiny",

@@ -42,7 +42,7 @@ async def test_a_turn_that_waits_ends_at_once(
     _, entry = [entry async for entry in stream.read(redis, turn.turn_id, 0)]
     assert chunks.parse(chunks.frame(entry.seq, entry.body)) == (2, chunk)
     assert valkey.zcard(keys.queue()) == 0
-    assert valkey.exists(keys.job(turn.turn_id)) == 0
+    assert 0 < valkey.ttl(keys.job(turn.turn_id)) <= 60
 
 
 async def test_followers_hear_of_it(turns: Turns, valkey: RedisSeen) -> None:
@@ -89,15 +89,6 @@ async def test_an_unknown_turn_cannot_be_cancelled(turns: Turns, valkey: RedisSe
     with pytest.raises(UnknownTurn, match="nobody"):
         await turns.cancel(unknown, cancelled(unknown))
     assert valkey.dbsize() == 0
-
-
-async def test_a_job_that_was_just_picked_up_is_left_to_be_read(
-    turns: Turns, valkey: RedisSeen
-) -> None:
-    turn = await accept(turns)
-    valkey.psetex(keys.job_in_progress(turn.turn_id), 60_000, b"1")
-    await turns.cancel(turn, cancelled(turn))
-    assert valkey.exists(keys.job(turn.turn_id)) == 1
 
 
 async def test_a_start_and_a_cancel_at_once_have_one_winner(

@@ -5,7 +5,7 @@ from shared.heartbeat import Heartbeat, end_heartbeat, read_heartbeat, write_hea
 from shared.redis import Redis
 from tests.redis_seen import RedisSeen
 
-BEAT = Heartbeat(worker="process 1 on host", since=12.5, versions={"arq": "0.28"})
+BEAT = Heartbeat(database="db", worker="process 1 on host", since=12.5, versions={"arq": "0.28"})
 
 
 async def test_a_worker_that_beats_is_alive(redis: Redis) -> None:

@@ -13,7 +13,6 @@ from shared import jobs, keys
 
 def test_the_names_of_arq_are_those_we_know() -> None:
     assert keys.job("x") == f"{constants.job_key_prefix}x"
-    assert keys.job_in_progress("x") == f"{constants.in_progress_key_prefix}x"
     assert keys.job_tries("x") == f"{constants.retry_key_prefix}x"
 
 

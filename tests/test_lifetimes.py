@@ -87,12 +87,3 @@ async def test_the_job_goes_away_when_the_worker_dies_right_after_the_end(
     turn = await start(turns, claims)
     await claims.finish(turn, done(turn), None)
     assert everlasting(valkey) == set()
-
-
-async def test_the_job_goes_away_when_the_worker_dies_before_it_finds_the_turn_cancelled(
-    turns: Turns, valkey: RedisSeen
-) -> None:
-    turn = await accept(turns)
-    valkey.psetex(keys.job_in_progress(turn.turn_id), 60_000, b"1")
-    await turns.cancel(turn, cancelled(turn))
-    assert everlasting(valkey) == set()

@@ -123,9 +123,10 @@ TABLE: dict[str, tuple[Answers, ModelStatus]] = {
         HEALTH | {"/props": (200, {"model_alias": "org/model"})},
         ModelStatus(llama="ok", model="org/model"),
     ),
-    "garbage": (HEALTH | {"/props": (200, b"<html>")}, DOWN),
-    "no text": (HEALTH | PROPS | {"/slots": (200, b"\xff\xfe")}, DOWN),
-    "another shape": (HEALTH | PROPS | {"/slots": (200, {"no": "list"})}, DOWN),
+    "garbage": (HEALTH | {"/props": (200, b"<html>")}, ModelStatus(llama="ok")),
+    "no text": (HEALTH | PROPS | {"/slots": (200, b"\xff\xfe")}, OK),
+    "another shape": (HEALTH | PROPS | {"/slots": (200, {"no": "list"})}, OK),
+    "another server": ({"/health": (404, {})}, DOWN),
     "unavailable": ({"/health": (503, {})}, ModelStatus(llama="loading")),
 }
 
@@ -143,7 +144,7 @@ async def test_an_answer_that_does_not_come_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(llama_module, "PROBE_S", 0.05)
     async with canned({**HEALTH, "/props": (200, None)}) as (llama, _):
-        assert await llama.status() == ModelStatus(llama="down")
+        assert await llama.status() == ModelStatus(llama="ok")
 
 
 async def test_a_server_is_asked_once_however_many_want_to_know(

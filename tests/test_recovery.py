@@ -26,7 +26,6 @@ def claims(redis: Redis) -> Claims:
 
 def pick_up(valkey: RedisSeen, turn: TurnRecord) -> None:
     """As arq does before it calls its function."""
-    valkey.psetex(keys.job_in_progress(turn.turn_id), 604_800_000, b"1")
     valkey.incr(keys.job_tries(turn.turn_id))
     valkey.expire(keys.job_tries(turn.turn_id), 88_400)
 
@@ -37,7 +36,7 @@ async def test_a_turn_left_running_ends(
     turn = await start(turns, claims)
     pick_up(valkey, turn)
     await claims.publish(turn, 2, text(turn, "half a sen"))
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.error, ended.attempt) == ("error", WORKER_LOST, 2)
     assert ended.position is None
@@ -54,34 +53,32 @@ async def test_nothing_of_a_turn_left_running_stays_for_ever(
     turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
 ) -> None:
     pick_up(valkey, await start(turns, claims, idempotency_key="key", body_hash="hash"))
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     assert everlasting(valkey) == set()
-    assert list(valkey.scan_iter("arq:*")) == []
 
 
 async def test_whoever_ran_it_may_write_no_more(turns: Turns, claims: Claims, redis: Redis) -> None:
     turn = await start(turns, claims)
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     with pytest.raises(Fenced):
         await claims.publish(turn, 2, text(turn, "late"))
     with pytest.raises(Fenced):
         await claims.finish(turn, done(turn), None)
 
 
-async def test_turns_that_wait_are_free_to_be_picked_up_in_their_order(
+async def test_turns_that_wait_keep_their_places(
     turns: Turns, redis: Redis, valkey: RedisSeen
 ) -> None:
     waiting = [await accept(turns) for _ in range(3)]
     for turn in waiting[:2]:
         pick_up(valkey, turn)
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     assert (await turns.queue()).waiting == waiting
-    assert list(valkey.scan_iter("arq:in-progress:*")) == []
     assert len(list(valkey.scan_iter("arq:job:*"))) == 3
 
 
 async def test_there_may_be_nothing_to_do(redis: Redis, valkey: RedisSeen) -> None:
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     assert stored(valkey) == {}
 
 
@@ -90,9 +87,9 @@ async def test_it_may_be_done_again(
 ) -> None:
     pick_up(valkey, await start(turns, claims))
     pick_up(valkey, await accept(turns))
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     before = stored(valkey)
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     assert stored(valkey) == before
 
 
@@ -102,5 +99,5 @@ async def test_a_turn_that_ended_just_before_is_left_as_it_is(
     turn = await start(turns, claims)
     await claims.finish(turn, done(turn), None)
     ended = await turns.read(turn.turn_id)
-    await recover(redis, Claims(redis, LIFETIMES))
+    await recover(Claims(redis, LIFETIMES))
     assert await turns.read(turn.turn_id) == ended

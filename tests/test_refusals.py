@@ -42,7 +42,7 @@ async def test_a_repeated_key_is_answered_with_the_first_turn(
     first = await accept(turns, idempotency_key="key", body_hash="same")
     before = stored(valkey)
     again = new_turn(idempotency_key="key", body_hash="same")
-    assert await admit(turns, again, limit=0) == Admission(first.turn_id, repeated=True)
+    assert await admit(turns, again, limit=0) == Admission(first.turn_id, None)
     assert stored(valkey) == before
 
 

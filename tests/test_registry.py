@@ -9,10 +9,10 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
+from shared.agents import BUILT_IN
 from shared.errors import SettingsError
-from shared.settings import BUILT_IN_AGENTS
 from tests.fake_llama import FakeLlama, Reply
-from worker.agents.registry import BUILT_IN, Deps, build_agents
+from worker.agents.registry import Deps, build_agents
 from worker.graph import stream_parts
 from worker.llm import open_model
 from worker.settings import WorkerSettings
@@ -60,10 +60,6 @@ async def build(**settings: Any) -> list[str]:
             answer = await cast(Any, graphs[name]).ainvoke({"messages": [("user", "hi")]}, config)
             said.append(answer["messages"][-1].text)
     return said
-
-
-def test_the_api_knows_the_agents_that_the_worker_builds() -> None:
-    assert set(BUILT_IN) == set(BUILT_IN_AGENTS)
 
 
 async def test_the_built_in_agents_are_there() -> None:

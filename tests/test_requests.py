@@ -21,7 +21,7 @@ from worker.llama import open_llama
 from worker.settings import WorkerSettings
 
 STATUS = ModelStatus(llama="ok", model="m", n_ctx=4096, slot=Slot(True, 10, None, 3))
-BEAT = Heartbeat(worker="process 1 on host", since=1.0, versions={})
+BEAT = Heartbeat(database="db", worker="process 1 on host", since=1.0, versions={})
 
 
 @asynccontextmanager

@@ -8,14 +8,13 @@ import pytest
 from pydantic import ValidationError
 
 from shared.errors import SettingsError
-from shared.scripts import Lifetimes
+from shared.record import Lifetimes
 from shared.settings import load
 from worker.settings import WorkerSettings
 
 DEFAULTS: dict[str, Any] = {
     "REDIS_URL": "redis://127.0.0.1:6379/0",
     "AGENTS": "",
-    "DEFAULT_AGENT": "chat",
     "CHUNK_TTL_S": 86_400,
     "TURN_TTL_S": 604_800,
     "LOG_LEVEL": "INFO",

@@ -116,10 +116,6 @@ async def test_a_worker_stops_in_order_while_redis_is_away(
     "command",
     [
         pytest.param(b"ZRANGEBYSCORE", id="while it looks for turns"),
-        pytest.param(b"WATCH", id="before it marks the turn"),
-        pytest.param(b"EXISTS", id="while it looks whether somebody has it"),
-        pytest.param(b"ZSCORE", id="while it looks whether it still waits"),
-        pytest.param(b"PSETEX\r\n$52\r\narq:in-progress", id="after it has marked the turn"),
         pytest.param(b"INCRBY", id="after it has asked for the job"),
         pytest.param(b"ZREM\r\n$9\r\narq:abort", id="when the turn is over"),
     ],

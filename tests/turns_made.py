@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Source, Summary, Text
 from shared.claims import Claims
-from shared.record import Failure, TurnRecord, TurnRequest
-from shared.scripts import Lifetimes
+from shared.record import Failure, Lifetimes, TurnRecord, TurnRequest
 from shared.turns import NewTurn, Turns
 
 LIFETIMES = Lifetimes(chunks_s=100, turn_s=200)

@@ -3,7 +3,8 @@
 TurnkeeperError
 └── CannotStart
     ├── DatabaseTaken      another worker owns it
-    └── DatabaseUnusable   it cannot be opened
+    ├── DatabaseUnusable   it cannot be opened
+    └── QueueTaken         another worker, with another database, serves this queue
 """
 
 from typing import ClassVar
@@ -21,6 +22,12 @@ class DatabaseTaken(CannotStart):
     """Another worker owns the database."""
 
     code = "database_taken"
+
+
+class QueueTaken(CannotStart):
+    """Another worker, with another database, serves this queue."""
+
+    code = "queue_taken"
 
 
 class DatabaseUnusable(CannotStart):

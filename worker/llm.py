@@ -4,15 +4,19 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import openai
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
-from openai import DefaultAsyncHttpxClient
 
 from worker.settings import WorkerSettings
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+
+CONNECT_S = 10.0
+"""Only connecting has a limit: how long a prompt takes is for the turn to judge."""
 
 
 class ChatLlama(ChatOpenAI):
@@ -47,7 +51,8 @@ class ChatLlama(ChatOpenAI):
 @asynccontextmanager
 async def open_model(settings: WorkerSettings) -> AsyncGenerator[ChatLlama]:
     """The model; its connections are closed at the end."""
-    async with DefaultAsyncHttpxClient(timeout=None) as client:
+    timeout = openai.Timeout(None, connect=CONNECT_S)
+    async with openai.DefaultAsyncHttpxClient(timeout=timeout) as client:
         yield ChatLlama(
             base_url=settings.LLAMA_BASE_URL,
             model=settings.LLAMA_MODEL,
@@ -58,6 +63,7 @@ async def open_model(settings: WorkerSettings) -> AsyncGenerator[ChatLlama]:
             stream_usage=True,
             # A retry would be a silent second copy of a prompt that takes minutes.
             max_retries=0,
+            timeout=timeout,
             # Silence is normal during prefill; and the watchdog's wait_for loses cancellations
             # on Python 3.11.
             stream_chunk_timeout=None,

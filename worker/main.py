@@ -16,7 +16,7 @@ from worker.checkpoints import open_checkpoints, prepare_file
 from worker.insist import insist
 from worker.llama import open_llama
 from worker.llm import open_model
-from worker.owner import describe_process, own
+from worker.owner import await_queue, describe_database, describe_process, own
 from worker.recovery import recover
 from worker.settings import WorkerSettings
 from worker.slot_worker import SlotWorker
@@ -51,11 +51,17 @@ async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool =
         open_redis(settings.REDIS_URL) as redis,
     ):
         agents = await build_agents(Deps(model, saver, settings))
+        await await_queue(redis, settings.CHECKPOINT_DB, wait=wait)
         claims = Claims(redis, settings.lifetimes)
-        await insist(lambda: recover(redis, claims))
+        await insist(lambda: recover(claims))
         runner = TurnRunner(claims, agents, settings)
         worker = SlotWorker(settings.REDIS_URL, runner.run, runner.stop, handle_signals=signals)
-        beat = Heartbeat(worker=describe_process(), since=time.time(), versions=versions)
+        beat = Heartbeat(
+            worker=describe_process(),
+            database=describe_database(settings.CHECKPOINT_DB),
+            since=time.time(),
+            versions=versions,
+        )
         await _run(worker, Answers(redis, llama), redis, beat)
 
 

@@ -8,12 +8,16 @@ import asyncio
 import fcntl
 import os
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TextIO
 
-from worker.errors import DatabaseTaken, DatabaseUnusable
+from shared.heartbeat import EXPIRE_S, RENEW_S, read_heartbeat
+from shared.redis import Redis
+from worker.errors import DatabaseTaken, DatabaseUnusable, QueueTaken
+from worker.insist import insist
 
 RETRY_S = 0.1
 
@@ -21,6 +25,11 @@ RETRY_S = 0.1
 def describe_process() -> str:
     """This process, as another one would look for it."""
     return f"process {os.getpid()} on {socket.gethostname()}"
+
+
+def describe_database(database: Path) -> str:
+    """The file, on this machine."""
+    return f"{database.resolve()} on {socket.gethostname()}"
 
 
 @asynccontextmanager
@@ -39,6 +48,21 @@ async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
         lock.write(describe_process())
         lock.flush()
         yield
+
+
+async def await_queue(redis: Redis, database: Path, *, wait: bool) -> None:
+    """Returns when no other worker is seen to serve this queue; raises QueueTaken.
+
+    The lock speaks for one database only. Of this one, a heartbeat is that of a worker that died;
+    of another, it is that of a living one if it does not expire.
+    """
+    patience = time.monotonic() + EXPIRE_S + RENEW_S
+    while beat := await insist(lambda: read_heartbeat(redis)):
+        if beat.database == describe_database(database):
+            return
+        if not wait and time.monotonic() > patience:
+            raise QueueTaken(f"The queue belongs to {beat.worker}, with {beat.database}.")
+        await asyncio.sleep(RETRY_S)
 
 
 def _open_lock(database: Path) -> TextIO:

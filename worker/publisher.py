@@ -23,6 +23,9 @@ FRAME_S = 0.012
 class Publisher:
     """Use `open_publisher`."""
 
+    sending: asyncio.Task[None]
+    """Ends before the turn only when it fails."""
+
     def __init__(self, claims: Claims, turn: TurnRecord) -> None:
         self._claims = claims
         self._turn = turn
@@ -85,7 +88,7 @@ async def open_publisher(claims: Claims, turn: TurnRecord) -> AsyncGenerator[Pub
     Cancelled, it ends at once.
     """
     publisher = Publisher(claims, turn)
-    sending = asyncio.create_task(publisher.send())
+    publisher.sending = sending = asyncio.create_task(publisher.send())
     try:
         yield publisher
     except asyncio.CancelledError:

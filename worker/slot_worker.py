@@ -5,14 +5,14 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import aclosing, contextmanager, suppress
 from signal import Signals
-from typing import Any, cast
+from typing import Any
 
 from arq.connections import ArqRedis
-from arq.worker import Worker, func
-from redis.exceptions import WatchError
+from arq.worker import RetryJob, Worker, func
+from redis.exceptions import ResponseError
 
 from shared import jobs, keys
-from shared.errors import RedisAway
+from shared.errors import Fenced, RedisAway
 from shared.redis import AWAY, Redis, connection_pool, listen
 from worker.insist import RETRY_S
 
@@ -35,7 +35,7 @@ class SlotWorker(Worker):
     """Runs the turns of one lane, one after another.
 
     `_poll_iteration` and `_release_sem_dec_counter_on_complete` are arq's private methods:
-    tests/test_slot_worker.py fails when they change.
+    tests/test_arq.py fails when they change.
     """
 
     def __init__(
@@ -48,7 +48,13 @@ class SlotWorker(Worker):
         handle_signals: bool = True,
     ) -> None:
         async def run(ctx: dict[str, Any], turn_id: str) -> None:
-            await run_turn(turn_id)
+            try:
+                await run_turn(turn_id)
+            except Fenced as error:
+                # Redis came back without what it knew, or another worker runs: the next claim
+                # answers which. arq would take the turn from the queue.
+                await asyncio.sleep(RETRY_S)
+                raise RetryJob from error
 
         super().__init__(
             functions=[func(run, name=jobs.FUNCTION, max_tries=UNLIMITED_TRIES)],
@@ -68,7 +74,7 @@ class SlotWorker(Worker):
         self._stop_turn = stop_turn
         self._wake = asyncio.Event()
         self._stopping = False
-        self._unsure = False
+        self._away = False
 
     async def run_until_stopped(self) -> None:
         """Runs turns until a signal, and closes what arq opened."""
@@ -95,14 +101,31 @@ class SlotWorker(Worker):
     async def _poll_iteration(self) -> None:
         self._wake.clear()
         with self._redis_may_go():
-            if self._unsure or any(_failed(task) for task in self.tasks.values()):
-                await self._forget_pick_ups()
             await super()._poll_iteration()
-            # A turn that waits while none runs was lost while it was picked up.
-            self._unsure = not self.tasks and bool(await self.pool.zcard(self.queue_name))
         with suppress(TimeoutError):
             async with asyncio.timeout(IDLE_S):
                 await self._wake.wait()
+
+    async def start_jobs(self, job_ids: list[bytes]) -> None:
+        """Begins with the first job, unless one runs.
+
+        The lane has no other worker: arq's mark that a job is picked up would only be in the way
+        of the next pick-up when the line to Redis breaks.
+        """
+        self._collect()
+        if self.tasks or not job_ids:
+            return
+        turn_id = job_ids[0].decode()
+        await self.sem.acquire()
+        self.job_counter += 1
+        self.tasks[turn_id] = task = self.loop.create_task(self.run_job(turn_id, 0))
+        task.add_done_callback(lambda _: self._release_sem_dec_counter_on_complete())
+
+    def _collect(self) -> None:
+        for turn_id, task in list(self.tasks.items()):
+            if task.done():
+                del self.tasks[turn_id]
+                task.result()
 
     def _release_sem_dec_counter_on_complete(self) -> None:
         super()._release_sem_dec_counter_on_complete()
@@ -112,22 +135,12 @@ class SlotWorker(Worker):
     def _redis_may_go(self) -> Generator[None]:
         try:
             yield
-        except (*AWAY, WatchError) as error:
-            log.warning("Redis is away: %s", error)
-            self._unsure = True
-
-    async def _forget_pick_ups(self) -> None:
-        """After a broken line, what arq had begun to pick up is free again.
-
-        arq counts such a job as running for ever, here and in Redis.
-        """
-        if any(not task.done() for task in self.tasks.values()):
-            return
-        waiting: list[bytes] = await cast(Any, self.pool).zrange(self.queue_name, 0, -1)
-        if waiting:
-            await self.pool.delete(*(keys.job_in_progress(turn.decode()) for turn in waiting))
-        self.job_counter = 0
-        self.sem = asyncio.BoundedSemaphore(self.max_jobs + 1)
+        except (*AWAY, ResponseError) as error:
+            if not self._away:
+                log.warning("Redis is away: %s", error)
+            self._away = True
+        else:
+            self._away = False
 
     async def finish_job(self, *args: Any, **kwargs: Any) -> None:
         """Tells Redis that the job is over, as often as it takes."""
@@ -158,7 +171,3 @@ class SlotWorker(Worker):
         with suppress(*AWAY):
             await self.pool.delete(self.health_check_key)
         await self.pool.aclose(close_connection_pool=True)
-
-
-def _failed(task: asyncio.Task[Any]) -> bool:
-    return task.done() and not task.cancelled() and task.exception() is not None

@@ -15,12 +15,15 @@ from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import Failure, TurnRecord
 from worker.conclusion import conclude
-from worker.failures import TurnTimeout, UnknownAgent, WorkerStopping, explain
+from worker.failures import TurnTimeout, UnknownAgent, WorkerStopping, explain, log_failure
 from worker.graph import Graph, stream_parts
 from worker.insist import insist
 from worker.publisher import Publisher, open_publisher
 from worker.settings import WorkerSettings
 from worker.translate import Translator
+
+CANCEL_S = 5.0
+"""How long a turn may take to end once it is cancelled."""
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +41,10 @@ class TurnRunner:
         self._stopping = False
 
     async def run(self, turn_id: str) -> None:
-        """Takes the turn, runs it and ends it; nothing happens when it has ended before."""
+        """Takes the turn, runs it and ends it; nothing happens when it has ended before.
+
+        Raises Fenced when the turn was taken over.
+        """
         turn = await insist(lambda: self._claims.claim(turn_id))
         if turn is None:
             return
@@ -52,8 +58,8 @@ class TurnRunner:
             await insist(lambda: self._claims.finish(turn, chunk, failure))
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
-        else:
-            log.info("Turn %s ends: %s.", turn.turn_id, failure.code if failure else "done")
+            raise
+        log.info("Turn %s ends: %s.", turn.turn_id, failure.code if failure else "done")
 
     async def _tell(self, turn: TurnRecord, translator: Translator) -> Failure | None:
         """Runs the turn and tells it as it goes; answers why it failed."""
@@ -62,8 +68,8 @@ class TurnRunner:
                 await self._drive(turn, translator, publisher)
         except Fenced:
             raise
-        except Exception as error:
-            log.error("Turn %s failed.", turn.turn_id, exc_info=error)
+        except Exception as error:  # noqa: BLE001  whatever happens, the turn ends and says so
+            log_failure(turn.turn_id, error)
             return explain(error)
         return None
 
@@ -78,16 +84,21 @@ class TurnRunner:
             raise WorkerStopping
         self._running = running = asyncio.create_task(self._stream(turn, translator, publisher))
         try:
-            done, _ = await asyncio.wait({running}, timeout=self._settings.TURN_TIMEOUT_S)
-            if not done:
+            await asyncio.wait(
+                {running, publisher.sending},
+                timeout=self._settings.TURN_TIMEOUT_S,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if publisher.sending.done():
+                publisher.sending.result()
+            if not running.done():
                 raise TurnTimeout
             if running.cancelled():
                 raise WorkerStopping
             running.result()
         finally:
-            running.cancel()
-            await asyncio.wait({running})
             self._running = None
+            await end(running, turn.turn_id)
 
     async def _stream(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
         graph = self._agents.get(turn.agent)
@@ -105,6 +116,16 @@ class TurnRunner:
             "recursion_limit": self._settings.STEP_LIMIT,
             "metadata": {"turn_id": turn.turn_id},
         }
+
+
+async def end(running: asyncio.Task[None], turn_id: str) -> None:
+    """Cancels what still runs; what does not end by that is left to itself."""
+    running.cancel()
+    await asyncio.wait({running}, timeout=CANCEL_S)
+    if not running.done():
+        log.error("Turn %s does not end when it is cancelled.", turn_id)
+    elif not running.cancelled():
+        running.exception()  # known already, or of no consequence any more
 
 
 def read_input(turn: TurnRecord) -> dict[str, Any]:

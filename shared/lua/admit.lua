@@ -1,8 +1,8 @@
 -- Accepts a turn: the idempotency key, the thread's agent and the limit are checked, then it gets
 -- its record, its first chunk and the last place in the queue, all at once.
 --
--- Answers {"admitted"}, {"repeated", turn id}, {"conflict"}, {"agent_mismatch", agent} or
--- {"full", waiting turns}.
+-- Answers {"admitted", the record as a flat list, turns before it}, {"repeated", turn id},
+-- {"conflict"}, {"agent_mismatch", agent} or {"full", waiting turns}.
 local queue, running, turn, job, thread, idempotency, log, control = unpack(KEYS)
 local turn_id, limit, wanted_agent, default_agent, body_hash, job_value, first_chunk = unpack(ARGV, 1, 7)
 
@@ -47,4 +47,4 @@ redis.call("SET", job, job_value)
 redis.call("ZADD", queue, string.format("%.10f", score), turn_id)
 if body_hash ~= "" then redis.call("SET", idempotency, turn_id .. " " .. body_hash) end
 redis.call("PUBLISH", control, "wake")
-return { "admitted" }
+return { "admitted", redis.call("HGETALL", turn), ahead }

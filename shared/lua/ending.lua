@@ -3,7 +3,7 @@
 local function ending_keys(names)
   return {
     turn = names[1], log = names[2], channel = names[3], queue = names[4], running = names[5],
-    thread = names[6], idempotency = names[7], job = names[8], job_in_progress = names[9],
+    thread = names[6], idempotency = names[7], job = names[8],
   }
 end
 
@@ -15,12 +15,8 @@ local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
   redis.call("PUBLISH", keys.channel, seq .. " " .. kind .. " " .. body)
 
   redis.call("ZREM", keys.queue, turn_id)
-  -- A worker that has picked the job up cleans up itself, unless it dies before that.
-  if redis.call("EXISTS", keys.job_in_progress) == 1 then
-    redis.call("EXPIRE", keys.job, turn_ttl)
-  else
-    redis.call("DEL", keys.job)
-  end
+  -- A worker that has picked the job up still reads it, and deletes it unless it dies before.
+  redis.call("EXPIRE", keys.job, 60)
   if redis.call("GET", keys.running) == turn_id then redis.call("DEL", keys.running) end
   redis.call("EXPIRE", keys.log, chunk_ttl)
   redis.call("EXPIRE", keys.turn, turn_ttl)

@@ -6,13 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
 
+from shared.agents import BUILT_IN
 from shared.errors import SettingsError
 from worker.graph import Graph, Model, Saver
 from worker.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
-
-BUILT_IN = {"chat": "worker.agents.chat:build"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ Build = Callable[[Deps], Graph | Awaitable[Graph]]
 
 async def build_agents(deps: Deps) -> dict[str, Graph]:
     """All agents by name; raises SettingsError when one of AGENTS cannot be built."""
-    built_in = {name: await _build(find(place), deps) for name, place in BUILT_IN.items()}
+    built_in = {name: await _build(find(agent.place), deps) for name, agent in BUILT_IN.items()}
     others = {
         name: await _build_theirs(place, deps) for name, place in deps.settings.agents.items()
     }
