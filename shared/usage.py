@@ -28,7 +28,7 @@ class CallUsage(Struct, frozen=True, kw_only=True):
 
 
 class TurnUsage(Struct, frozen=True, kw_only=True):
-    """All calls of a turn; `context_*` are prompt sizes of the first, last and largest one."""
+    """All calls of a turn. `context_*`: prompt sizes of its own agent, not of sub-agents."""
 
     calls: list[CallUsage] = []
     model_calls: int = 0
@@ -43,7 +43,8 @@ class TurnUsage(Struct, frozen=True, kw_only=True):
 
 def add_up(calls: list[CallUsage], model_calls: int) -> TurnUsage:
     """The totals of `model_calls` calls from those with figures; what none stated stays None."""
-    contexts = [call.input_tokens for call in calls if call.input_tokens is not None]
+    own = [call.input_tokens for call in calls if not call.agent]
+    contexts = [tokens for tokens in own if tokens is not None]
     return TurnUsage(
         calls=calls,
         model_calls=model_calls,

@@ -220,3 +220,14 @@ async def test_a_turn_that_another_worker_took_is_left_to_it(turns: Turns, redis
             await task
     assert (await turns.read(turn.turn_id)).status == "running"
     assert await others.publish(mine, mine.seq + 1, text(mine, "mine")) == mine.seq + 1
+
+
+async def test_an_agent_that_cancels_itself(turns: Turns, redis: Redis, valkey: RedisSeen) -> None:
+    async def give_up(_: MessagesState) -> dict[str, Any]:
+        raise asyncio.CancelledError
+
+    turn = await accept(turns)
+    await runner_of(redis, give_up).run(turn.turn_id)
+    end = await end_of(turns, valkey, turn.turn_id)
+    assert isinstance(end, Error)
+    assert end.metadata.code == "agent"

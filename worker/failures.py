@@ -21,6 +21,10 @@ class WorkerStopping(Exception):
     """The worker was told to stop."""
 
 
+class AgentCancelled(Exception):
+    """The agent's own code let a cancellation out."""
+
+
 class UnknownAgent(Exception):
     """The worker was not given the agent that the API knows; its argument is the name."""
 
@@ -35,6 +39,8 @@ def explain(error: BaseException) -> Failure:
             return WORKER_LOST
         case TurnTimeout():
             return Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
+        case AgentCancelled():
+            return Failure("agent", "The agent was cancelled by its own code.")
         case UnknownAgent():
             return Failure("agent", f"The worker has no agent {error}: is its AGENTS the API's?")
         case GraphRecursionError():

@@ -15,7 +15,14 @@ from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import Failure, TurnRecord
 from worker.conclusion import conclude
-from worker.failures import TurnTimeout, UnknownAgent, WorkerStopping, explain, log_failure
+from worker.failures import (
+    AgentCancelled,
+    TurnTimeout,
+    UnknownAgent,
+    WorkerStopping,
+    explain,
+    log_failure,
+)
 from worker.graph import Graph, stream_parts
 from worker.insist import insist
 from worker.publisher import Publisher, open_publisher
@@ -94,7 +101,7 @@ class TurnRunner:
             if not running.done():
                 raise TurnTimeout
             if running.cancelled():
-                raise WorkerStopping
+                raise WorkerStopping if self._stopping else AgentCancelled
             running.result()
         finally:
             self._running = None
