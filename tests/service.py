@@ -40,6 +40,8 @@ class Service:
         events = f"/turns/{turn_id}/events"
         async with aconnect_sse(self.client, "GET", events, headers=headers) as source:
             async for event in source.aiter_sse():
+                if not event.data:  # what httpx-sse makes of a ping
+                    continue
                 seq, chunk = chunks.parse(event.data)
                 seen.append(chunk)
                 assert seq == int(event.id) == after + len(seen)

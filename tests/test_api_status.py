@@ -1,7 +1,6 @@
 """Queue, status and health, whatever is down."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -133,9 +132,7 @@ async def test_redis_is_down(dead: httpx.AsyncClient) -> None:
 
 
 async def test_redis_says_nothing(deaf: httpx.AsyncClient) -> None:
-    started = time.monotonic()
     await assert_not_ready(deaf, redis="down", worker="lost", llama=None)
-    assert time.monotonic() - started < 4
     assert (await deaf.get("/health/live")).status_code == 200
 
 

@@ -84,17 +84,6 @@ async def test_a_worker_that_does_not_answer_is_busy(
     assert everlasting(valkey) == set()
 
 
-async def test_a_question_waits_for_its_worker_as_long_as_the_asker_does(
-    redis: Redis, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requests, "PATIENCE_S", 0.9)
-    await write_heartbeat(redis, BEAT)
-    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
-    await until(lambda: valkey.exists(keys.requests()), within_s=0.8)
-    await answer(redis, await next_request(redis), STATUS)
-    assert await asking == STATUS
-
-
 async def test_a_question_that_nobody_waits_for_is_skipped(redis: Redis, valkey: RedisSeen) -> None:
     now = time.time()
     valkey.rpush(keys.requests(), asked_at(now - 1), asked_at(now - 0.001), asked_at(now + 60))

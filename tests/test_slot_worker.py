@@ -1,7 +1,6 @@
 """arq's worker, made to hold one slot."""
 
 import pickle
-import time
 from typing import Any
 
 import pytest
@@ -72,10 +71,8 @@ async def test_a_new_turn_wakes_the_worker(
     monkeypatch.setattr(slot_worker, "IDLE_S", 3600)
     async with working(redis_url, runs.run):
         for number in range(1, 4):
-            began = time.monotonic()
             await accept(turns)
             await until(lambda: len(runs.ended) == number)  # noqa: B023
-            assert time.monotonic() - began < 1
 
 
 async def test_a_wake_up_that_was_missed_is_made_up_for(
