@@ -48,7 +48,7 @@ async def working(
         try:
             yield worker, running
             worker.handle_sig_wait_for_completion(SIGTERM)
-            await asyncio.wait_for(asyncio.shield(running), 5)
+            await asyncio.wait_for(asyncio.shield(running), 30)
         finally:
             for task in (running, hearing):
                 task.cancel()

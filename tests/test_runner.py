@@ -71,7 +71,7 @@ async def running(
     while (turn := await turns.read(turn.turn_id)).status != "running":
         await asyncio.sleep(0.002)
     yield turn, task
-    await asyncio.wait_for(asyncio.wait({task}), 10)
+    await asyncio.wait_for(asyncio.wait({task}), 30)
 
 
 async def end_of(turns: Turns, valkey: RedisSeen, turn_id: str) -> Terminal:
@@ -199,7 +199,7 @@ async def test_a_turn_begun_while_the_worker_stops_ends_at_once(
     runner = runner_of(redis, wait)
     runner.stop()
     turn = await accept(turns)
-    await asyncio.wait_for(runner.run(turn.turn_id), 5)
+    await asyncio.wait_for(runner.run(turn.turn_id), 30)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "worker_lost"

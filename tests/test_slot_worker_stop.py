@@ -36,7 +36,7 @@ async def test_a_worker_told_to_stop_takes_no_more_turns_and_ends_its_own(
     ):
         await until(lambda: runs.begun)
         worker.handle_sig_wait_for_completion(SIGTERM)
-        await asyncio.wait_for(stopped, 5)
+        await asyncio.wait_for(stopped, 30)
     assert (runs.begun, runs.ended, runs.cancelled) == ([first], [first], [])
     assert valkey.zrange(keys.queue(), 0, -1) == [second.encode()]
 
@@ -53,7 +53,7 @@ async def test_a_second_signal_does_not_interrupt_the_first(
         await asyncio.sleep(0)
         assert not stopped.done()
         runs.free.set()
-        await asyncio.wait_for(stopped, 5)
+        await asyncio.wait_for(stopped, 30)
     assert (runs.stops, runs.cancelled) == (1, [])
     assert runs.ended == runs.begun
 
@@ -67,7 +67,7 @@ async def test_a_function_that_does_not_end_is_cancelled_and_its_turn_kept(
     async with working(redis_url, runs.run, runs.stop) as (worker, stopped):
         await until(lambda: runs.begun)
         worker.handle_sig_wait_for_completion(SIGTERM)
-        await asyncio.wait_for(stopped, 5)
+        await asyncio.wait_for(stopped, 30)
     assert (runs.cancelled, runs.stops) == ([turn_id], 1)
     assert valkey.zrange(keys.queue(), 0, -1) == [turn_id.encode()]
     assert valkey.exists(keys.job(turn_id))
