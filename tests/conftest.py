@@ -11,7 +11,10 @@ import pytest
 from redis import Redis as SyncRedis
 
 from api.settings import ApiSettings
+from shared.claims import Claims
 from shared.redis import Redis, open_redis
+from shared.turns import Turns
+from tests.turns_made import LIFETIMES
 from tests.valkey import answers, valkey_command, valkey_url
 from worker.settings import WorkerSettings
 
@@ -61,3 +64,15 @@ def valkey(valkey_folder: Path, redis: Redis) -> Generator[SyncRedis]:
     """The same database as a test looks into it, beside what it tests."""
     with SyncRedis(unix_socket_path=str(valkey_folder / "redis.sock")) as client:
         yield client
+
+
+@pytest.fixture
+def turns(redis: Redis) -> Turns:
+    """The API's side of the queue."""
+    return Turns(redis, LIFETIMES)
+
+
+@pytest.fixture
+def claims(redis: Redis) -> Claims:
+    """A worker's side of the queue."""
+    return Claims(redis, LIFETIMES)

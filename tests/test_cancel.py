@@ -11,17 +11,7 @@ from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Cancellation, Turns
 from tests.redis_seen import RedisSeen, log_of
-from tests.turns_made import LIFETIMES, accept, cancelled, claimed_turn, done, start
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
+from tests.turns_made import accept, cancelled, claimed_turn, done, start
 
 
 def types_of(valkey: RedisSeen, turn: TurnRecord) -> list[str]:

@@ -25,16 +25,6 @@ from tests.turns_made import (
 from worker.insist import insist
 
 
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
-
-
 async def test_a_claim_starts_the_turn(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
     waiting = await accept(turns)
     turn = await claim(claims, waiting)

@@ -7,27 +7,15 @@ import pytest
 from shared import keys
 from shared.claims import Claims
 from shared.errors import Fenced
-from shared.redis import Redis
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, log_of, stored
 from tests.turns_made import (
     FAILURE,
-    LIFETIMES,
     done,
     failed,
     start,
     text,
 )
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
 
 
 async def test_a_turn_ends_with_its_terminal_chunk(

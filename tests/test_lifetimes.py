@@ -5,20 +5,9 @@ import pytest
 from shared import keys
 from shared.claims import Claims
 from shared.record import TurnRecord
-from shared.redis import Redis
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, everlasting
-from tests.turns_made import FAILURE, LIFETIMES, accept, cancelled, claim, done, failed, start
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
+from tests.turns_made import FAILURE, accept, cancelled, claim, done, failed, start
 
 
 async def end(turns: Turns, claims: Claims, turn: TurnRecord, status: str) -> None:

@@ -3,24 +3,12 @@
 import asyncio
 from itertools import count
 
-import pytest
-
 from shared import keys
 from shared.claims import Claims
-from shared.redis import Redis, open_redis
+from shared.redis import open_redis
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen
 from tests.turns_made import LIFETIMES, accept, claim, done, new_turn
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
 
 
 async def queued(turns: Turns) -> list[str]:

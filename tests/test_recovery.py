@@ -14,16 +14,6 @@ from worker.failures import WORKER_LOST
 from worker.recovery import recover
 
 
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
-
-
 def pick_up(valkey: RedisSeen, turn: TurnRecord) -> None:
     """As arq does before it calls its function."""
     valkey.incr(keys.job_tries(turn.turn_id))

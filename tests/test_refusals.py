@@ -7,22 +7,12 @@ import pytest
 from shared import keys
 from shared.claims import Claims
 from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull
-from shared.redis import Redis, open_redis
+from shared.redis import open_redis
 from shared.turns import Admission, NewTurn, Turns
 from tests.redis_seen import RedisSeen, stored
 from tests.turns_made import LIFETIMES, accept, new_turn, start
 
 ROOMY = 1000
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
 
 
 async def admit(turns: Turns, new: NewTurn, limit: int = ROOMY) -> Admission:

@@ -28,11 +28,6 @@ Node = Callable[[MessagesState], Awaitable[dict[str, Any]]]
 SECRET = "the password is swordfish"
 
 
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
 def graph_of(node: Node, *, again: bool = False) -> Graph:
     """A graph of one node; `again`: it never gets beyond it."""
     graph: Any = StateGraph(MessagesState)

@@ -6,18 +6,12 @@ from typing import Any
 import pytest
 
 from shared import keys
-from shared.redis import Redis
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, everlasting
 from tests.slot import Runs, working
-from tests.turns_made import LIFETIMES, accept
+from tests.turns_made import accept
 from tests.until import until
 from worker import slot_worker
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
 
 
 @pytest.fixture

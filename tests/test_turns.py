@@ -6,22 +6,11 @@ from shared import jobs, keys
 from shared.claims import Claims
 from shared.errors import AgentMismatch, UnknownTurn
 from shared.record import TurnRecord, TurnRequest
-from shared.redis import Redis
 from shared.turns import Admission, NewTurn, Turns
 from tests.redis_seen import RedisSeen, log_of
-from tests.turns_made import LIFETIMES, accept, new_turn
+from tests.turns_made import accept, new_turn
 
 ROOMY = 1000
-
-
-@pytest.fixture
-def turns(redis: Redis) -> Turns:
-    return Turns(redis, LIFETIMES)
-
-
-@pytest.fixture
-def claims(redis: Redis) -> Claims:
-    return Claims(redis, LIFETIMES)
 
 
 async def admit(turns: Turns, new: NewTurn, limit: int = ROOMY) -> Admission:
