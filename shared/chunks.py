@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from shared import characters
 from shared.usage import CallUsage, TurnUsage
 
 Agent = list[str]
@@ -134,7 +135,6 @@ Chunk = Queued | Text | ToolUse | ToolResult | Usage | Terminal
 
 TERMINAL_TYPES = frozenset({"done", "error", "cancelled"})
 
-_encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Chunk)
 
 
@@ -152,7 +152,7 @@ def type_of(chunk: Chunk) -> str:
 
 def encode(chunk: Chunk) -> bytes:
     """The chunk as it is stored: one JSON object without `seq`."""
-    return _encoder.encode(chunk)
+    return characters.encode(chunk)
 
 
 def frame(seq: int, body: bytes) -> bytes:

@@ -3,9 +3,7 @@
 from typing import cast
 from uuid import uuid4
 
-import msgspec
-
-from shared import chunks, keys, scripts
+from shared import characters, chunks, keys, scripts
 from shared.chunks import Chunk, Terminal
 from shared.errors import Fenced
 from shared.record import Failure, Lifetimes, TurnRecord, parse_record
@@ -55,9 +53,9 @@ class Claims:
 
     async def finish(self, turn: TurnRecord, chunk: Terminal, failure: Failure | None) -> None:
         """Writes the terminal status and chunk, once; raises Fenced."""
-        fields: list[str | bytes] = ["usage", msgspec.json.encode(chunk.metadata.usage)]
+        fields: list[str | bytes] = ["usage", characters.encode(chunk.metadata.usage)]
         if failure:
-            fields += ["error", msgspec.json.encode(failure)]
+            fields += ["error", characters.encode(failure)]
         with redis_errors():
             answer = await self._finish(
                 keys=scripts.ending_keys(turn, self._lane),

@@ -1,5 +1,6 @@
 """The transitions of a turn that the API makes, each one script, so that Redis decides races."""
 
+import logging
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -10,6 +11,8 @@ from shared.chunks import Cancelled, Place, Queued
 from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull, UnknownTurn
 from shared.record import Lifetimes, Status, TurnRecord, TurnRequest, parse_record
 from shared.redis import Redis, redis_errors
+
+log = logging.getLogger(__name__)
 
 
 class NewTurn(Struct, frozen=True, kw_only=True):
@@ -122,9 +125,10 @@ class Turns:
                 keys=[keys.queue(self._lane), keys.running(self._lane)], args=[keys.TURN_PREFIX]
             )
         ahead = 1 if current else 0
+        records = [_read(flat, ahead + place) for place, flat in enumerate(waiting)]
         return QueueSnapshot(
-            parse_record(current, 0) if current else None,
-            [parse_record(flat, ahead + place) for place, flat in enumerate(waiting)],
+            _read(current, 0) if current else None,
+            [record for record in records if record is not None],
         )
 
     async def cancel(self, turn: TurnRecord, chunk: Cancelled) -> Cancellation:
@@ -159,3 +163,11 @@ def _admission(new: NewTurn, outcome: bytes, *details: Any) -> Admission:
             raise QueueFull(f"The queue is full: {details[0].decode()} turns are waiting.")
         case _:
             raise AssertionError(f"admit.lua answered {outcome!r}")
+
+
+def _read(flat: list[bytes], place: int) -> TurnRecord | None:
+    try:
+        return parse_record(flat, place)
+    except (KeyError, ValueError, msgspec.MsgspecError) as error:
+        log.error("The record of a turn cannot be read: %s: %s", type(error).__name__, error)
+        return None

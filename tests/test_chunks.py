@@ -73,3 +73,11 @@ def test_the_arguments_of_a_tool_keep_numbers_of_any_size() -> None:
 def test_what_is_no_chunk_is_refused(garbage: bytes) -> None:
     with pytest.raises(msgspec.DecodeError):
         chunks.parse(garbage)
+
+
+def test_what_json_cannot_hold_is_mended() -> None:
+    call = ToolCall(call_id="c", name="cat\udce9", args={"n\ud800": [2**70, "\ud83d\ude00"]})
+    body = chunks.encode(ToolUse(turn_id="t", content="cat\udce9", metadata=call))
+    told = json.loads(chunks.frame(1, body))
+    assert (told["content"], told["metadata"]["name"]) == ("cat\ufffd", "cat\ufffd")
+    assert told["metadata"]["args"] == {"n\ufffd": [2**70, "\U0001f600"]}

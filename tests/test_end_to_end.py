@@ -156,6 +156,24 @@ async def test_a_failure_ends_the_turn_with_one_error(redis_url: str, tmp_path: 
     assert len(llama.calls) == 1, "a prompt is never sent again unasked"
 
 
+async def test_words_that_no_encoding_can_hold_end_a_turn_all_the_same(
+    redis_url: str, tmp_path: Path
+) -> None:
+    half = "half a pair: \ud800"
+    script = [
+        Reply(error=(500, {"message": half, "type": "server_error"})),
+        Reply(content="one", stream_error=(1, {"message": half, "type": "server_error"})),
+        Reply(content="one", finish=half),
+    ]
+    async with (
+        FakeLlama(script) as llama,
+        run_service(redis_url, llama.base_url, tmp_path) as service,
+    ):
+        ends = [type_of((await service.ask("Go."))[-1]) for _ in script]
+
+    assert ends == ["error", "error", "done"]
+
+
 async def test_status_is_answered_in_the_middle_of_a_turn(redis_url: str, tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with (

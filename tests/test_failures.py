@@ -26,7 +26,7 @@ class AgentError(Exception):
     """An agent's own."""
 
 
-TABLE: list[tuple[BaseException, ErrorCode, str]] = [
+TABLE: list[tuple[Exception, ErrorCode, str]] = [
     (WorkerStopping(), "worker_lost", "The worker stopped while this turn was running."),
     (TurnTimeout(), "timeout", "The turn ran longer than TURN_TIMEOUT_S allows."),
     (
@@ -51,7 +51,7 @@ TABLE: list[tuple[BaseException, ErrorCode, str]] = [
         "The agent failed with FileNotFoundError.",
     ),
     (
-        BaseExceptionGroup("hush", [AgentError("hush")]),
+        ExceptionGroup("hush", [AgentError("hush")]),
         "agent",
         "The agent failed with ExceptionGroup.",
     ),
@@ -59,15 +59,13 @@ TABLE: list[tuple[BaseException, ErrorCode, str]] = [
 
 
 @pytest.mark.parametrize(("error", "code", "message"), TABLE)
-def test_an_error_is_a_code_and_a_sentence(
-    error: BaseException, code: ErrorCode, message: str
-) -> None:
+def test_an_error_is_a_code_and_a_sentence(error: Exception, code: ErrorCode, message: str) -> None:
     failure = explain(error)
     assert (failure.code, failure.message) == (code, message)
 
 
 @pytest.mark.parametrize("error", [error for error, _, _ in TABLE])
-def test_no_message_shows_a_path_or_a_secret(error: BaseException) -> None:
+def test_no_message_shows_a_path_or_a_secret(error: Exception) -> None:
     message = explain(error).message
     assert "hush" not in message
     assert "/" not in message

@@ -92,3 +92,10 @@ async def test_the_queue_is_the_running_turn_and_those_that_wait(
     running, waiting = await turns.queue()
     assert running == await turns.read(accepted[1].turn_id)
     assert waiting == [await turns.read(accepted[each].turn_id) for each in (0, 2)]
+
+
+async def test_a_record_that_cannot_be_read_hides_no_other(turns: Turns, valkey: RedisSeen) -> None:
+    broken, lost, whole = [await accept(turns) for _ in range(3)]
+    valkey.hset(keys.turn(broken.turn_id), "request", b"{bad")
+    valkey.delete(keys.turn(lost.turn_id))
+    assert [turn.turn_id for turn in (await turns.queue()).waiting] == [whole.turn_id]

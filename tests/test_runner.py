@@ -226,3 +226,19 @@ async def test_an_agent_that_cancels_itself(turns: Turns, redis: Redis, valkey: 
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "agent"
+
+
+async def test_an_agent_that_raises_no_ordinary_error(
+    turns: Turns, redis: Redis, valkey: RedisSeen
+) -> None:
+    class Odd(BaseException):
+        pass
+
+    async def raise_odd(_: MessagesState) -> dict[str, Any]:
+        raise Odd(SECRET)
+
+    turn = await accept(turns)
+    await runner_of(redis, raise_odd).run(turn.turn_id)
+    end = await end_of(turns, valkey, turn.turn_id)
+    assert isinstance(end, Error)
+    assert (end.metadata.code, end.content) == ("agent", "The agent failed with Odd.")

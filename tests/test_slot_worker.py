@@ -114,3 +114,15 @@ class Bomb:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return setattr, (Bomb, "gone_off", True)
+
+
+async def test_what_is_no_turn_is_taken_out_of_the_queue(
+    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
+) -> None:
+    valkey.zadd(keys.queue(), {b"\xff": 1})
+    nonsense, honest = await accept_many(turns, 2)
+    valkey.set(keys.job(nonsense), b'{"t":null,"f":"run_turn","a":[],"k":{},"et":null}')
+    async with working(redis_url, runs.run):
+        await until(lambda: runs.ended)
+        await until(lambda: not valkey.exists(keys.queue()))
+    assert runs.begun == [honest]

@@ -1,5 +1,6 @@
 """What a turn adds up to."""
 
+import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
@@ -102,3 +103,10 @@ def test_a_bad_end_says_why_as_well() -> None:
     chunk = conclude(turn, Tally(chars=2), Failure("timeout", "Too long."), elapsed_s=4)
     summary = ErrorSummary(elapsed_s=4, queued_s=2.5, chars=2, run_id=turn.run_id, code="timeout")
     assert chunk == Error(turn_id=turn.turn_id, content="Too long.", metadata=summary)
+
+
+@pytest.mark.parametrize("timings", [[], "fast", {"prompt_ms": "x", "predicted_ms": float("nan")}])
+def test_what_is_no_figure_is_unknown(timings: object) -> None:
+    message = AIMessageChunk(content="", response_metadata={"timings": timings})
+    usage = read_usage(message, 1, [])
+    assert (usage.prompt_ms, usage.predicted_ms, usage.prefill_tps) == (None, None, None)

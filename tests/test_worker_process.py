@@ -117,3 +117,48 @@ async def wait_for_worker(redis: Redis) -> None:
     async with asyncio.timeout(60):
         while await read_heartbeat(redis) is None:
             await asyncio.sleep(0.02)
+
+
+STUBBORN = """
+import asyncio, time
+from langgraph.graph import MessagesState, StateGraph
+
+async def swallow(state):
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+def block(state):
+    time.sleep(3600)
+
+def graph_of(node, deps):
+    graph = StateGraph(MessagesState)
+    graph.add_node("answer", node)
+    graph.set_entry_point("answer")
+    return graph.compile(checkpointer=deps.checkpointer)
+
+def build_swallow(deps):
+    return graph_of(swallow, deps)
+
+def build_block(deps):
+    return graph_of(block, deps)
+"""
+
+
+@pytest.mark.parametrize("kind", ["swallow", "block"])
+async def test_an_agent_that_will_not_stop_does_not_keep_its_worker(
+    redis_url: str, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "stubborn.py").write_text(STUBBORN)
+    agents = f"stubborn=stubborn:build_{kind}"
+    async with FakeLlama() as llama, run_api(redis_url, AGENTS=agents) as api:
+        settings = worker_settings(redis_url, llama, tmp_path)
+        worker = run_process("worker", **settings, AGENTS=agents, PYTHONPATH=str(tmp_path))
+        async with worker as process:
+            turn = await api.post("Begin.", agent="stubborn")
+            await api.wait_for_status(turn, "running")
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+        assert (await api.turn(turn))["error"]["code"] == "worker_lost"

@@ -4,8 +4,13 @@ Exits 2 on a bad setting, 3 when the database cannot be opened, 1 when another w
 """
 
 import argparse
+import asyncio
+import logging
 import os
 import sys
+import threading
+from collections.abc import Coroutine
+from typing import Any
 
 import uvloop
 
@@ -37,7 +42,17 @@ def _run(settings: WorkerSettings, *, wait: bool) -> None:
     # Imported only now, as it takes seconds: a bad setting is told at once.
     from worker.main import serve
 
-    uvloop.run(serve(settings, wait=wait))
+    uvloop.run(_serve_and_leave(serve(settings, wait=wait)))
+
+
+async def _serve_and_leave(serving: Coroutine[Any, Any, None]) -> None:
+    """Serves, and ends the process if an agent's task or thread would not let it end."""
+    await serving
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    threads = [thread for thread in threading.enumerate() if not thread.daemon]
+    if others or len(threads) > 1:
+        logging.shutdown()
+        os._exit(0)
 
 
 def _say(error: Exception, exit_code: int) -> int:

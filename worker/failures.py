@@ -4,6 +4,7 @@ import logging
 import traceback
 
 import openai
+from langchain_core.exceptions import ContextOverflowError
 from langgraph.errors import GraphRecursionError
 
 from shared.record import Failure
@@ -13,44 +14,63 @@ MOST_CHARS = 300
 log = logging.getLogger(__name__)
 
 
-class TurnTimeout(Exception):
-    """The turn ran for TURN_TIMEOUT_S."""
-
-
-class WorkerStopping(Exception):
-    """The worker was told to stop."""
-
-
-class AgentCancelled(Exception):
-    """The agent's own code let a cancellation out."""
-
-
-class UnknownAgent(Exception):
-    """The worker was not given the agent that the API knows; its argument is the name."""
-
-
 WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was running.")
 
 
-def explain(error: BaseException) -> Failure:
+class TurnFailed(Exception):
+    """Ends a turn, and knows what to say of it."""
+
+    failure: Failure
+
+
+class TurnTimeout(TurnFailed):
+    """The turn ran for TURN_TIMEOUT_S."""
+
+    failure = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
+
+
+class WorkerStopping(TurnFailed):
+    """The worker was told to stop."""
+
+    failure = WORKER_LOST
+
+
+class AgentCancelled(TurnFailed):
+    """The agent's own code let a cancellation out."""
+
+    failure = Failure("agent", "The agent was cancelled by its own code.")
+
+
+class AgentBroke(TurnFailed):
+    """The agent raised what is no ordinary error."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.failure = Failure("agent", f"The agent failed with {type(error).__name__}.")
+
+
+class UnknownAgent(TurnFailed):
+    """The worker was not given an agent that the API knows."""
+
+    def __init__(self, agent: str) -> None:
+        message = f"The worker has no agent {agent}: is its AGENTS the same as the API's?"
+        self.failure = Failure("agent", message)
+
+
+def explain(error: Exception) -> Failure:
     """The code and sentence for what ended a turn; the details belong into the log."""
     match error:
-        case WorkerStopping():
-            return WORKER_LOST
-        case TurnTimeout():
-            return Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
-        case AgentCancelled():
-            return Failure("agent", "The agent was cancelled by its own code.")
-        case UnknownAgent():
-            return Failure("agent", f"The worker has no agent {error}: is its AGENTS the API's?")
+        case TurnFailed():
+            return error.failure
         case GraphRecursionError():
             return Failure("step_limit", "The agent took more steps than STEP_LIMIT allows.")
         case openai.APIConnectionError():
             return Failure("model_unavailable", "The model server could not be reached.")
+        case ContextOverflowError():
+            return Failure("model_error", "The conversation is longer than the model's context.")
         case openai.APIError():
             return Failure("model_error", f"The model server failed: {quote(error.message)}")
         case _:
-            return Failure("agent", f"The agent failed with {type(error).__name__}.")
+            return AgentBroke(error).failure
 
 
 def quote(message: str) -> str:

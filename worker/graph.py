@@ -15,8 +15,18 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
 
-__all__ = ["REMOVE_ALL_MESSAGES", "Graph", "Model", "Namespace", "Part", "Saver", "stream_parts"]
+__all__ = [
+    "REMOVE_ALL_MESSAGES",
+    "CompiledGraph",
+    "Graph",
+    "Model",
+    "Namespace",
+    "Part",
+    "Saver",
+    "stream_parts",
+]
 
+CompiledGraph = CompiledStateGraph
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 Saver = BaseCheckpointSaver[Any]
 Model = BaseChatModel

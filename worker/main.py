@@ -40,9 +40,9 @@ log = logging.getLogger(__name__)
 
 async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool = True) -> None:
     """Runs turns until told to stop; raises CannotStart or SettingsError when it cannot begin."""
+    prepare_file(settings.CHECKPOINT_DB)
     versions = {name: version(name) for name in LIBRARIES}
     log.info("Versions: %s", ", ".join(f"{name} {of}" for name, of in versions.items()))
-    prepare_file(settings.CHECKPOINT_DB)
     async with (
         own(settings.CHECKPOINT_DB, wait=wait),
         open_checkpoints(settings.CHECKPOINT_DB) as saver,

@@ -16,8 +16,9 @@ def _check_http_url(value: str) -> str:
 
 
 def _check_header(value: SecretStr) -> SecretStr:
-    if not value.get_secret_value().isascii():
-        raise ValueError("must be ASCII, as it is sent in a header")
+    secret = value.get_secret_value()
+    if not (secret.isascii() and secret.isprintable()):
+        raise ValueError("must be printable ASCII, as it is sent in a header")
     return value
 
 

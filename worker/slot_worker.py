@@ -112,20 +112,39 @@ class SlotWorker(Worker):
         The lane has no other worker: arq's mark that a job is picked up would only be in the way
         of the next pick-up when the line to Redis breaks.
         """
-        self._collect()
+        await self._collect()
         if self.tasks or not job_ids:
             return
-        turn_id = job_ids[0].decode()
+        turn_id = await self._read_id(job_ids[0])
+        if turn_id is None:
+            return
         await self.sem.acquire()
         self.job_counter += 1
         self.tasks[turn_id] = task = self.loop.create_task(self.run_job(turn_id, 0))
         task.add_done_callback(lambda _: self._release_sem_dec_counter_on_complete())
 
-    def _collect(self) -> None:
+    async def _collect(self) -> None:
         for turn_id, task in list(self.tasks.items()):
             if task.done():
                 del self.tasks[turn_id]
-                task.result()
+                await self._check(turn_id, task)
+
+    async def _check(self, turn_id: str, task: asyncio.Task[Any]) -> None:
+        """Raises that Redis is away; anything else that arq failed with costs only this job."""
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, (*AWAY, ResponseError)):
+            raise error
+        if error:
+            log.error("Job %s is dropped: arq failed with %s.", turn_id, type(error).__name__)
+            await self.finish_failed_job(turn_id, None)
+
+    async def _read_id(self, raw: bytes) -> str | None:
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            log.error("The queue holds what is no turn: %r.", raw)
+            await self.pool.zrem(self.queue_name, raw)
+            return None
 
     def _release_sem_dec_counter_on_complete(self) -> None:
         super()._release_sem_dec_counter_on_complete()

@@ -1,10 +1,12 @@
 """What a turn adds up to: its calls, its text, how it ended."""
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 
+from shared.characters import mend
 from shared.chunks import Agent, Summary
 from shared.usage import CallUsage, add_up
 
@@ -31,7 +33,7 @@ class Tally:
     def finish(self, reason: str, agent: Agent) -> None:
         """Keeps why the last call ended."""
         if not agent:
-            self.finish_reason = reason
+            self.finish_reason = mend(reason)
 
     def sum_up(self, *, elapsed_s: float, queued_s: float, run_id: str | None) -> Summary:
         """The turn's end in figures."""
@@ -52,16 +54,31 @@ class Tally:
 
 def read_usage(message: AIMessage, call_index: int, agent: Agent) -> CallUsage:
     """The server's figures for one call, from the chunk that carries them."""
-    counts = message.usage_metadata
-    timings: dict[str, Any] = message.response_metadata.get("timings") or {}
+    counts = cast(dict[str, Any], message.usage_metadata or {})
+    timings = _members(message.response_metadata.get("timings"))
     return CallUsage(
         call_index=call_index,
-        input_tokens=counts["input_tokens"] if counts else None,
-        output_tokens=counts["output_tokens"] if counts else None,
-        cache_read=counts.get("input_token_details", {}).get("cache_read") if counts else None,
-        prefill_tps=timings.get("prompt_per_second"),
-        decode_tps=timings.get("predicted_per_second"),
-        prompt_ms=timings.get("prompt_ms"),
-        predicted_ms=timings.get("predicted_ms"),
+        input_tokens=_count(counts.get("input_tokens")),
+        output_tokens=_count(counts.get("output_tokens")),
+        cache_read=_count(_members(counts.get("input_token_details")).get("cache_read")),
+        prefill_tps=_figure(timings.get("prompt_per_second")),
+        decode_tps=_figure(timings.get("predicted_per_second")),
+        prompt_ms=_figure(timings.get("prompt_ms")),
+        predicted_ms=_figure(timings.get("predicted_ms")),
         agent=agent,
     )
+
+
+def _members(value: Any) -> dict[str, Any]:
+    return cast(dict[str, Any], value) if isinstance(value, dict) else {}
+
+
+def _count(value: Any) -> int | None:
+    """A count as the server gave it; None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _figure(value: Any) -> float | None:
+    """A figure as the server gave it; None for what is none."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and math.isfinite(value) else None

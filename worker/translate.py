@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
+from shared.characters import mend, mend_json
 from shared.chunks import (
     Agent,
     Chunk,
@@ -18,7 +19,6 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
-from worker.characters import mend, mend_json
 from worker.graph import REMOVE_ALL_MESSAGES, Namespace, Part
 from worker.tally import Tally, read_usage
 

@@ -16,6 +16,7 @@ from shared.errors import Fenced
 from shared.record import Failure, TurnRecord
 from worker.conclusion import conclude
 from worker.failures import (
+    AgentBroke,
     AgentCancelled,
     TurnTimeout,
     UnknownAgent,
@@ -44,8 +45,7 @@ class TurnRunner:
         self._claims = claims
         self._agents = agents
         self._settings = settings
-        self._running: asyncio.Task[None] | None = None
-        self._stopping = False
+        self._stopping = asyncio.Event()
 
     async def run(self, turn_id: str) -> None:
         """Takes the turn, runs it and ends it; nothing happens when it has ended before.
@@ -82,29 +82,26 @@ class TurnRunner:
 
     def stop(self) -> None:
         """Ends the running turn at once, because the worker stops."""
-        self._stopping = True
-        if self._running:
-            self._running.cancel()
+        self._stopping.set()
 
     async def _drive(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
-        if self._stopping:
-            raise WorkerStopping
-        self._running = running = asyncio.create_task(self._stream(turn, translator, publisher))
+        running = asyncio.create_task(self._stream(turn, translator, publisher))
+        stopping = asyncio.create_task(self._stopping.wait())
         try:
             await asyncio.wait(
-                {running, publisher.sending},
+                {running, stopping, publisher.sending},
                 timeout=self._settings.TURN_TIMEOUT_S,
                 return_when=asyncio.FIRST_COMPLETED,
             )
             if publisher.sending.done():
                 publisher.sending.result()
+            if stopping.done():
+                raise WorkerStopping
             if not running.done():
                 raise TurnTimeout
-            if running.cancelled():
-                raise WorkerStopping if self._stopping else AgentCancelled
-            running.result()
+            check(running)
         finally:
-            self._running = None
+            stopping.cancel()
             await end(running, turn.turn_id)
 
     async def _stream(self, turn: TurnRecord, translator: Translator, publisher: Publisher) -> None:
@@ -123,6 +120,17 @@ class TurnRunner:
             "recursion_limit": self._settings.STEP_LIMIT,
             "metadata": {"turn_id": turn.turn_id},
         }
+
+
+def check(ended: asyncio.Task[None]) -> None:
+    """Raises what the agent raised, as an error that a turn may end with."""
+    if ended.cancelled():
+        raise AgentCancelled
+    error = ended.exception()
+    if isinstance(error, Exception):
+        raise error
+    if error:
+        raise AgentBroke(error) from error
 
 
 async def end(running: asyncio.Task[None], turn_id: str) -> None:

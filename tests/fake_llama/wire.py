@@ -16,7 +16,9 @@ DONE = b"data: [DONE]\n\n"
 
 
 def to_json(body: Any) -> bytes:
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(
+        errors="backslashreplace"
+    )
 
 
 def event(body: Body) -> bytes:

@@ -5,10 +5,11 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import cast
 
 from shared.agents import BUILT_IN
 from shared.errors import SettingsError
-from worker.graph import Graph, Model, Saver
+from worker.graph import CompiledGraph, Graph, Model, Saver
 from worker.settings import WorkerSettings
 
 log = logging.getLogger(__name__)
@@ -48,7 +49,10 @@ async def _build(build: Build, deps: Deps) -> Graph:
 
 async def _build_theirs(place: str, deps: Deps) -> Graph:
     try:
-        return await _build(find(place), deps)
+        graph = await _build(find(place), deps)
+        if not isinstance(cast(object, graph), CompiledGraph):
+            raise TypeError(f"it built a {type(graph).__name__}, not a compiled graph")
+        return graph
     except Exception as error:  # their code may fail in any way
         log.debug("AGENTS: %s", place, exc_info=error)
         reason = " ".join(str(error).split())

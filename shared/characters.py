@@ -1,6 +1,9 @@
 """Text that no encoding can hold, made such that every one can."""
 
+import json
 from typing import Any, cast
+
+import msgspec
 
 
 def mend(text: str) -> str:
@@ -18,3 +21,11 @@ def mend_json(value: Any) -> Any:
     if isinstance(value, list):
         return [mend_json(item) for item in cast(list[Any], value)]
     return value
+
+
+def encode(value: Any) -> bytes:
+    """The value as JSON, whatever a model server or an agent has put into it."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, OverflowError):
+        return json.dumps(mend_json(msgspec.to_builtins(value)), ensure_ascii=False).encode()
