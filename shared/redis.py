@@ -42,7 +42,7 @@ def redis_errors() -> Generator[None]:
     try:
         yield
     except AWAY as error:
-        raise RedisAway(f"Redis cannot be reached: {type(error).__name__}") from error
+        raise RedisAway(f"Redis cannot be reached ({type(error).__name__}).") from error
     except ResponseError as error:
         raise RedisAway(f"Redis refused a command: {str(error).partition(' ')[0]}.") from error
 

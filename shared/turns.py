@@ -160,7 +160,7 @@ def _admission(new: NewTurn, outcome: bytes, *details: Any) -> Admission:
         case b"agent_mismatch":
             raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0].decode()!r}.")
         case b"full":
-            raise QueueFull(f"The queue is full: {details[0].decode()} turns are waiting.")
+            raise QueueFull(f"The queue is full, with {details[0].decode()} waiting.")
         case _:
             raise AssertionError(f"admit.lua answered {outcome!r}")
 

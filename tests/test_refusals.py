@@ -69,7 +69,7 @@ async def test_the_limit_counts_those_that_wait(turns: Turns, claims: Claims) ->
     assert [await outcome_of(turns, new_turn(), limit=2) for _ in range(3)] == [
         *("admitted", "admitted", "full")
     ]
-    with pytest.raises(QueueFull, match="2 turns"):
+    with pytest.raises(QueueFull, match="2 waiting"):
         await admit(turns, new_turn(), limit=2)
 
 

@@ -80,7 +80,12 @@ def quote(message: str) -> str:
 
 
 def log_failure(turn_id: str, error: Exception) -> None:
-    """Where a turn failed. What the error says may be somebody's text: that only at DEBUG."""
-    frames = "".join(traceback.format_tb(error.__traceback__))
-    log.error("Turn %s failed with %s.\n%s", turn_id, type(error).__name__, frames.rstrip())
+    """That a turn failed, and where if that tells something.
+
+    What the error itself says may be somebody's text: that only at DEBUG.
+    """
+    log.error("Turn %s failed with %s.", turn_id, type(error).__name__)
+    if not isinstance(error, (TurnFailed, openai.APIError)):
+        frames = "".join(traceback.format_tb(error.__traceback__))
+        log.error("Where turn %s failed:\n%s", turn_id, frames.rstrip())
     log.debug("Turn %s", turn_id, exc_info=error)

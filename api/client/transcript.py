@@ -88,7 +88,8 @@ class Transcript:
         self.end_line()
         match chunk:
             case Done():
-                self.note(f"done {_figures(chunk.metadata)}")
+                cut = ", cut at the output limit" if chunk.metadata.truncated else ""
+                self.note(f"done {_figures(chunk.metadata)}{cut}")
             case Error(metadata=summary):
                 self.note(f"turnkeeper: {chunk.content} ({summary.code})")
                 self.note(f"failed {_figures(summary)}{_undone(summary.rolled_back_messages)}")
