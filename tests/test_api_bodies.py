@@ -115,7 +115,7 @@ async def test_a_length_is_believed_when_it_is_too_much(api: httpx.AsyncClient) 
     )
     reader, writer = await asyncio.open_connection(url.hostname, url.port)
     writer.write(head.encode())
-    assert await reader.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+    assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
     writer.close()
     await writer.wait_closed()
 
