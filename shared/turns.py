@@ -66,21 +66,13 @@ class Turns:
 
     async def admit(self, new: NewTurn, *, limit: int, default_agent: str) -> Admission:
         """Accepts a turn, or raises QueueFull, AgentMismatch or IdempotencyConflict."""
-        first_chunk = chunks.encode(Queued(turn_id=new.turn_id, metadata=Place(position=0)))
-        job = jobs.encode_job(new.turn_id)
+        first_chunk = Queued(turn_id=new.turn_id, metadata=Place(position=0))
         with redis_errors():
             answer = await self._admit(
                 keys=self._admission_keys(new),
                 args=[
-                    *(
-                        new.turn_id,
-                        limit,
-                        new.agent,
-                        default_agent,
-                        new.body_hash,
-                        job,
-                        first_chunk,
-                    ),
+                    *(new.turn_id, limit, new.agent, default_agent, new.body_hash),
+                    *(jobs.encode_job(new.turn_id), chunks.encode(first_chunk)),
                     *("thread_id", new.thread_id),
                     *("request", msgspec.json.encode(new.request)),
                     *("idempotency_key", new.idempotency_key),

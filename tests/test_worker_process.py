@@ -58,6 +58,21 @@ async def test_a_second_worker_on_the_same_database_names_the_first(
     assert f"process {first.pid} on " in said
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_it_can_be_stopped_before_it_has_begun(tmp_path: Path, number: int) -> None:
+    settings = {"REDIS_URL": f"unix://{tmp_path}/no.sock", "CHECKPOINT_DB": str(tmp_path / "db")}
+    worker = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "worker"), env={**os.environ, **settings}, stderr=PIPE
+    )
+    assert worker.stderr
+    while b"Redis cannot be reached" not in await worker.stderr.readline():
+        assert worker.returncode is None
+    worker.send_signal(number)
+    _, said = await worker.communicate()
+    assert worker.returncode == 0
+    assert b"Traceback" not in said
+
+
 async def test_an_orderly_stop_ends_the_running_turn_and_exits_cleanly(
     redis_url: str, redis: Redis, tmp_path: Path
 ) -> None:

@@ -7,9 +7,11 @@ import argparse
 import asyncio
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 import uvloop
@@ -20,12 +22,16 @@ from shared.settings import load
 from worker.errors import CannotStart
 from worker.settings import WorkerSettings
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
 
 def main() -> int:
     """Runs the worker until it is told to stop; answers the exit code."""
     parser = argparse.ArgumentParser(prog="turnkeeper worker")
     parser.add_argument("--wait", action="store_true", help="wait for another owner to go")
     options = parser.parse_args()
+    for number in SIGNALS:
+        signal.signal(number, _quit)
     try:
         _run(load(WorkerSettings), wait=options.wait)
     except SettingsError as error:
@@ -33,6 +39,10 @@ def main() -> int:
     except CannotStart as error:
         return _say(error, error.exit_code)
     return 0
+
+
+def _quit(*_: object) -> None:
+    sys.exit(0)
 
 
 def _run(settings: WorkerSettings, *, wait: bool) -> None:
@@ -47,8 +57,14 @@ def _run(settings: WorkerSettings, *, wait: bool) -> None:
 
 async def _serve_and_leave(serving: Coroutine[Any, Any, None]) -> None:
     """Serves, and ends the process if an agent's task or thread would not let it end."""
-    await serving
-    others = asyncio.all_tasks() - {asyncio.current_task()}
+    me = asyncio.current_task()
+    assert me
+    # Until there is a queue to stop in order: waiting for another owner or for Redis, say.
+    for number in SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, me.cancel)
+    with suppress(asyncio.CancelledError):
+        await serving
+    others = asyncio.all_tasks() - {me}
     threads = [thread for thread in threading.enumerate() if not thread.daemon]
     if others or len(threads) > 1:
         logging.shutdown()

@@ -1,5 +1,8 @@
 """The model client: ChatOpenAI, less what it does unasked, plus what llama-server adds."""
 
+# The two methods that are overridden have annotations that a strict reader cannot resolve.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,9 +14,6 @@ from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
 from worker.settings import WorkerSettings
-
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-
 
 CONNECT_S = 10.0
 """Only connecting has a limit: how long a prompt takes is for the turn to judge."""
