@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from shared.lock import describe_process
 from worker.errors import DatabaseTaken, DatabaseUnusable
-from worker.owner import describe_process, own
+from worker.owner import own
 
 ANOTHER_WORKER = """
 import asyncio, sys

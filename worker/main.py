@@ -9,6 +9,7 @@ from importlib.metadata import version
 from shared.claims import Claims
 from shared.errors import RedisAway
 from shared.heartbeat import RENEW_S, Heartbeat, end_heartbeat, write_heartbeat
+from shared.lock import describe_process
 from shared.redis import Redis, open_redis
 from worker.agents.registry import Deps, build_agents
 from worker.answers import Answers
@@ -16,7 +17,7 @@ from worker.checkpoints import open_checkpoints, prepare_file
 from worker.insist import insist
 from worker.llama import open_llama
 from worker.llm import open_model
-from worker.owner import await_queue, describe_database, describe_process, own
+from worker.owner import await_queue, describe_database, own
 from worker.recovery import recover
 from worker.settings import WorkerSettings
 from worker.slot_worker import SlotWorker

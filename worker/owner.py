@@ -5,26 +5,19 @@ worker ran the same turn beside the first.
 """
 
 import asyncio
-import fcntl
-import os
 import socket
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TextIO
 
 from shared.heartbeat import EXPIRE_S, RENEW_S, read_heartbeat
+from shared.lock import Lock
 from shared.redis import Redis
 from worker.errors import DatabaseTaken, DatabaseUnusable, QueueTaken
 from worker.insist import insist
 
 RETRY_S = 0.1
-
-
-def describe_process() -> str:
-    """This process, as another one would look for it."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
 
 
 def describe_database(database: Path) -> str:
@@ -38,15 +31,11 @@ async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
 
     Raises DatabaseUnusable when there can be no lock.
     """
-    with _open_lock(database) as lock:
-        while not _take(lock):
+    with _lock_of(database) as lock:
+        while not lock.take():
             if not wait:
-                lock.seek(0)
-                raise DatabaseTaken(f"{database} belongs to {lock.read().strip() or 'a worker'}.")
+                raise DatabaseTaken(f"{database} belongs to {lock.owner() or 'a worker'}.")
             await asyncio.sleep(RETRY_S)
-        lock.truncate(0)
-        lock.write(describe_process())
-        lock.flush()
         yield
 
 
@@ -65,17 +54,9 @@ async def await_queue(redis: Redis, database: Path, *, wait: bool) -> None:
         await asyncio.sleep(RETRY_S)
 
 
-def _open_lock(database: Path) -> TextIO:
+def _lock_of(database: Path) -> Lock:
     file = database.resolve()  # one database by all of its names
     try:
-        return file.with_name(file.name + ".lock").open("a+")
+        return Lock(file.with_name(file.name + ".lock"))
     except OSError as error:
         raise DatabaseUnusable(f"CHECKPOINT_DB cannot be locked: {error}") from error
-
-
-def _take(lock: TextIO) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
