@@ -2,8 +2,6 @@
 
 import asyncio
 import logging
-import os
-import signal
 import socket
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -15,8 +13,10 @@ from uvicorn.loops.auto import auto_loop_factory
 
 from api.app import create_app
 from api.hub import Hub
+from api.listener import bind, describe_refusal
 from api.settings import ApiSettings
 from shared.redis import open_redis
+from shared.signals import STOP, ignore_stop_signals
 
 SHUTDOWN_S = 5
 CUT_STREAM = "ASGI callable returned without completing response."
@@ -47,25 +47,14 @@ def run(settings: ApiSettings) -> int:
     try:
         listener = bind(settings.API_HOST, settings.API_PORT)
     except OSError as error:
-        where = f"{settings.API_HOST}:{settings.API_PORT}"
-        sys.stderr.write(f"turnkeeper: cannot listen on {where}: {_reason(error)}\n")
+        refusal = describe_refusal(settings.API_HOST, settings.API_PORT, error)
+        sys.stderr.write(f"turnkeeper: {refusal}\n")
         return 1
     # uvicorn blames the application for a stream that was cut because its client had gone silent.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != CUT_STREAM)
     with asyncio.Runner(loop_factory=auto_loop_factory()) as runner:
         runner.run(_serve(settings, listener))
     return 0
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A listening socket; raises OSError."""
-    family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-    return socket.create_server((host, port), family=family, backlog=2048)
-
-
-def _reason(error: OSError) -> str:
-    """The system's words, without what Python adds to them."""
-    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error.strerror)
 
 
 @asynccontextmanager
@@ -87,7 +76,8 @@ async def open_server(settings: ApiSettings) -> AsyncGenerator[Server]:
 async def _serve(settings: ApiSettings, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     async with open_server(settings) as server:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOP:
             asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
         logger.info("Listening on http://%s:%d", f"[{host}]" if ":" in host else host, port)
         await server.serve(sockets=[listener])
+    ignore_stop_signals()

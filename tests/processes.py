@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 import httpx
 
-from api.server import bind
+from api.listener import bind
 
 WITHIN_S = 60
 

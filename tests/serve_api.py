@@ -7,7 +7,8 @@ from typing import Any
 
 import httpx
 
-from api.server import bind, open_server
+from api.listener import bind
+from api.server import open_server
 from api.settings import ApiSettings
 from tests.until import until
 

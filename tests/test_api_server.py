@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from api.server import bind
+from api.listener import bind
 from shared.redis import Redis
 from tests.turn_driver import TurnDriver
 
@@ -95,6 +95,18 @@ async def test_a_signal_ends_open_streams_and_then_the_process(
     assert "Traceback" not in errors
     assert "ERROR" not in errors
     assert (await TurnDriver(redis).turns.read(turn_id)).status == "queued"
+
+
+async def test_signal_after_signal_changes_nothing(tmp_path: Path, port: int) -> None:
+    async with (
+        run_api(API_PORT=str(port), REDIS_URL=f"unix://{tmp_path}/none.sock") as process,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        await until_it_lives(client)
+        while process.returncode is None:
+            process.terminate()
+            await asyncio.sleep(0.001)
+    assert process.returncode == 0
 
 
 async def test_it_starts_without_redis(tmp_path: Path, port: int) -> None:

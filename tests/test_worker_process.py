@@ -73,6 +73,18 @@ async def test_it_can_be_stopped_before_it_has_begun(tmp_path: Path, number: int
     assert b"Traceback" not in said
 
 
+async def test_signal_after_signal_changes_nothing(
+    redis_url: str, redis: Redis, tmp_path: Path
+) -> None:
+    settings = {"REDIS_URL": redis_url, "CHECKPOINT_DB": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"}
+    async with run_process("worker", **settings) as worker:
+        await wait_for_worker(redis)
+        while worker.returncode is None:
+            worker.terminate()
+            await asyncio.sleep(0.001)
+    assert worker.returncode == 0
+
+
 async def test_an_orderly_stop_ends_the_running_turn_and_exits_cleanly(
     redis_url: str, redis: Redis, tmp_path: Path
 ) -> None:

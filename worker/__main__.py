@@ -19,10 +19,9 @@ import uvloop
 from shared.errors import SettingsError
 from shared.logs import set_up_logs
 from shared.settings import load
+from shared.signals import STOP, ignore_stop_signals
 from worker.errors import CannotStart
 from worker.settings import WorkerSettings
-
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> int:
@@ -30,7 +29,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="turnkeeper worker")
     parser.add_argument("--wait", action="store_true", help="wait for another owner to go")
     options = parser.parse_args()
-    for number in SIGNALS:
+    for number in STOP:
         signal.signal(number, _quit)
     try:
         _run(load(WorkerSettings), wait=options.wait)
@@ -60,10 +59,11 @@ async def _serve_and_leave(serving: Coroutine[Any, Any, None]) -> None:
     me = asyncio.current_task()
     assert me
     # Until there is a queue to stop in order: waiting for another owner or for Redis, say.
-    for number in SIGNALS:
+    for number in STOP:
         asyncio.get_running_loop().add_signal_handler(number, me.cancel)
     with suppress(asyncio.CancelledError):
         await serving
+    ignore_stop_signals()
     others = asyncio.all_tasks() - {me}
     threads = [thread for thread in threading.enumerate() if not thread.daemon]
     if others or len(threads) > 1:

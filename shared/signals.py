@@ -1,0 +1,17 @@
+"""The signals that tell a process to stop, at its very end."""
+
+import asyncio
+import signal
+
+STOP = (signal.SIGINT, signal.SIGTERM)
+
+
+def ignore_stop_signals() -> None:
+    """For a process that has stopped in order: one more signal must not end it in another way.
+
+    With its loop asyncio's handlers go, and with the interpreter Python's own.
+    """
+    loop = asyncio.get_running_loop()
+    for number in STOP:
+        loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_IGN)
