@@ -1,0 +1,79 @@
+"""What a terminal takes and shows: commands against a fake API, and the chunks of its turns."""
+
+from collections.abc import Callable
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from api.cli import main
+from shared.chunks import (
+    Chunk,
+    Done,
+    Place,
+    Queued,
+    Source,
+    Summary,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+    ToolUse,
+)
+from shared.usage import CallUsage, TurnUsage
+from tests.fake_api import TURN, FakeApi, Reply, events, numbered
+
+USAGE = TurnUsage(
+    calls=[CallUsage(call_index=1, input_tokens=50, n_ctx=4096)],
+    model_calls=2,
+    prompt_tokens_total=80,
+    cache_read_total=39,
+    completion_tokens_total=16,
+)
+FIGURES = "2 model calls, tokens: 80 in, 39 cached, 16 out, context: 50 of 4096"
+"""What is told of `done`, but for its time."""
+
+Run = Callable[..., Result]
+"""A command's arguments, and options of `CliRunner.invoke`."""
+
+
+def open_terminal(api: FakeApi) -> Run:
+    """Each command that is run in it asks this API."""
+
+    def run(*arguments: str, **options: Any) -> Result:
+        env = {"TURNKEEPER_URL": api.url, "API_TOKEN": ""}
+        return CliRunner().invoke(main, arguments, env=env, **options)
+
+    return run
+
+
+def queued(position: int, eta_s: float | None = None) -> Chunk:
+    """A wait in the queue."""
+    return Queued(turn_id=TURN, metadata=Place(position=position, eta_s=eta_s))
+
+
+def text(content: str, message_id: str = "m1", *agent: str) -> Chunk:
+    """A piece of what the agent, or a sub-agent, says."""
+    return Text(turn_id=TURN, content=content, metadata=Source(message_id, list(agent)))
+
+
+def call(**args: Any) -> Chunk:
+    """A call of the one tool."""
+    metadata = ToolCall(call_id="c1", name="search", args=args)
+    return ToolUse(turn_id=TURN, content="search", metadata=metadata)
+
+
+def outcome(content: str) -> Chunk:
+    """What the tool has answered."""
+    metadata = ToolOutcome(call_id="c1", name="search", status="ok", truncated=False, elapsed_s=0.3)
+    return ToolResult(turn_id=TURN, content=content, metadata=metadata)
+
+
+def done() -> Chunk:
+    """A good end."""
+    summary = Summary(elapsed_s=3.21, queued_s=0.1, model_calls=2, usage=USAGE, context_tokens=50)
+    return Done(turn_id=TURN, metadata=summary)
+
+
+def stream(*chunks: Chunk) -> Reply:
+    """An answer that is these chunks."""
+    return Reply(events(*numbered(*chunks)))

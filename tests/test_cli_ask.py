@@ -1,0 +1,144 @@
+"""A turn that is asked or followed: what is shown of it, on which stream, and how it exits."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary
+from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered, run_fake_api
+from tests.terminal import (
+    FIGURES,
+    Run,
+    call,
+    done,
+    open_terminal,
+    outcome,
+    queued,
+    stream,
+    text,
+)
+
+UNKNOWN = (
+    '{"seq":1,"turn_id":"t","type":"mood","content":"\\u001b","completed":false,"metadata":{}}'
+)
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with run_fake_api() as api:
+        yield api
+
+
+@pytest.fixture
+def run(api: FakeApi) -> Run:
+    return open_terminal(api)
+
+
+def test_the_answer_goes_to_stdout_and_all_else_to_stderr(api: FakeApi, run: Run):
+    api.script = [
+        stream(
+            queued(2, 31.6),
+            queued(1),
+            text("I look ", "m1"),
+            text("it up.", "m1"),
+            call(query="a\nb"),
+            outcome("two\nlines"),
+            text("It is ", "m2"),
+            text("Tuesday.", "m2"),
+            done(),
+        )
+    ]
+    result = run("ask", "What day is it?")
+    assert result.stdout == "I look it up.\nIt is Tuesday.\n"
+    assert result.stderr.splitlines() == [
+        f"turn {TURN}: 2 turns ahead, starts in about 32 s",
+        f"turn {TURN}: 1 turn ahead",
+        '-> search {"query": "a\\nb"}',
+        "<- search ok in 0.3 s: two lines",
+        f"done in 3.2 s, {FIGURES}",
+        f"thread {THREAD}",
+    ]
+    assert result.exit_code == 0
+
+
+def test_the_turn_is_asked_as_told(api: FakeApi, run: Run):
+    api.script = [stream(done())]
+    run("ask", "--thread", "t1", "--agent", "chat", "-", input="from a pipe: é\n")
+    asked = json.loads(api.asked[0].body)
+    assert asked == {"text": "from a pipe: é\n", "thread_id": "t1", "agent": "chat"}
+
+
+def test_figures_that_nobody_stated_are_not_made_up(api: FakeApi, run: Run):
+    api.script = [stream(Done(turn_id=TURN, metadata=Summary(elapsed_s=1, queued_s=0)))]
+    assert run("ask", "Hi").stderr.splitlines()[0] == (
+        "done in 1.0 s, 0 model calls, tokens: n/a in, n/a cached, n/a out, context: n/a of n/a"
+    )
+
+
+def test_an_error_is_one_line_and_exit_1(api: FakeApi, run: Run):
+    summary = ErrorSummary(elapsed_s=1, queued_s=0, code="model_error", rolled_back_messages=1)
+    end = Error(turn_id=TURN, content="The server said 500.", metadata=summary)
+    api.script = [stream(text("Half an ans"), end)]
+    result = run("ask", "Hi")
+    assert result.stdout == "Half an ans\n"
+    lines = result.stderr.splitlines()
+    assert lines[0] == "turnkeeper: The server said 500. (model_error)"
+    assert lines[1].startswith("failed in 1.0 s")
+    assert lines[1].endswith(", 1 message rolled back")
+    assert result.exit_code == 1
+
+
+def test_a_cancelled_turn_exits_2(api: FakeApi, run: Run):
+    summary = CancelSummary(elapsed_s=1, queued_s=0)
+    api.script = [stream(Cancelled(turn_id=TURN, metadata=summary))]
+    result = run("follow", TURN)
+    assert result.stderr.startswith("cancelled in 1.0 s")
+    assert result.exit_code == 2
+    assert api.asked[0].path == f"/turns/{TURN}/events"
+
+
+def test_json_is_passed_on_as_received(api: FakeApi, run: Run):
+    lines = [UNKNOWN, *numbered(queued(0), text("é\x1b[2J"), done(), start=2)]
+    api.script = [Reply(events(*lines))]
+    result = run("ask", "Hi", "--json")
+    assert result.stdout.splitlines() == lines
+    assert result.stderr == ""
+    assert result.exit_code == 0
+
+
+def test_unknown_chunks_are_passed_over_for_people(api: FakeApi, run: Run):
+    api.script = [Reply(events(UNKNOWN, *numbered(text("Hello"), done(), start=2)))]
+    result = run("ask", "Hi")
+    assert result.stdout == "Hello\n"
+    assert len(result.stderr.splitlines()) == 2
+
+
+def test_an_end_of_an_unknown_type_is_no_success(api: FakeApi, run: Run):
+    api.script = [Reply(events(UNKNOWN.replace("false", "true")))]
+    result = run("ask", "Hi")
+    assert "ended: mood" in result.stderr
+    assert result.exit_code == 1
+
+
+def test_a_broken_connection_shows_on_stderr_alone(api: FakeApi, run: Run):
+    first, second, end = numbered(text("Good "), text("morning"), done())
+    api.script = [Reply(events(first), cut=True), Reply(events(second, end))]
+    result = run("ask", "Hi")
+    assert result.stdout == "Good morning\n"
+    assert "trying again" in result.stderr
+    assert result.exit_code == 0
+
+
+def test_model_text_cannot_command_the_terminal(api: FakeApi, run: Run):
+    nasty = "a\x1b]0;title\x07b\x9b31mc\rd\x7f\te\nf"
+    api.script = [stream(call(x=nasty), outcome(nasty), text(nasty), done())]
+    result = run("ask", "Hi")
+    assert result.stdout == "a]0;titleb31mcd\te\nf\n"
+    assert not any(ord(sign) < 32 and sign != "\n" for sign in result.stderr)
+
+
+def test_lone_surrogates_are_shown_as_a_sign(api: FakeApi, run: Run):
+    lines = numbered(text("half: HALF"), done())
+    api.script = [Reply(events(lines[0].replace("HALF", "\\ud83d"), lines[1]))]
+    assert run("ask", "Hi").stdout == "half: \ufffd\n"

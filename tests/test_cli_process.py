@@ -1,0 +1,94 @@
+"""The commands as processes: Ctrl-C, pipes, and those that make way for another process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.fake_api import TURN, FakeApi, Reply, events, numbered, run_fake_api
+from tests.terminal import done, queued, stream, text
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with run_fake_api() as api:
+        yield api
+
+
+@contextmanager
+def command(api: FakeApi, *arguments: str, **env: str) -> Generator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "api.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "TURNKEEPER_URL": api.url, **env},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_leaves_the_turn_alone(api: FakeApi):
+    api.script = [Reply(events(*numbered(queued(1), text("Half"))), hang=True)]
+    with command(api, "ask", "Hi") as process:
+        assert process.stdout
+        assert process.stdout.read(4) == b"Half"
+        process.send_signal(signal.SIGINT)
+        answer, notes = process.communicate()
+    assert process.returncode == 130
+    assert answer == b"\n"
+    assert notes.decode().endswith(f"follow it with: turnkeeper follow {TURN}\n")
+    assert len(api.asked) == 1
+
+
+def test_a_stdout_that_cannot_write_everything(api: FakeApi):
+    lines = numbered(text("é→"), done())
+    api.script = [Reply(events(*lines))]
+    with command(api, "ask", "Hi", PYTHONIOENCODING="ascii") as process:
+        assert process.communicate()[0] == b"??\n"
+    with command(api, "ask", "Hi", "--json", PYTHONIOENCODING="ascii") as process:
+        assert process.communicate()[0].decode().splitlines() == lines
+        assert process.returncode == 0
+
+
+def test_a_reader_that_goes_away(api: FakeApi):
+    api.script = [stream(*(text("x" * 4096) for _ in range(500)), done())]
+    with command(api, "ask", "Hi") as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.read(1)
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+        assert process.wait() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "module", "handed_on"),
+    [
+        (["api"], "api", []),
+        (["worker"], "worker", []),
+        (["worker", "--wait"], "worker", ["--wait"]),
+    ],
+    ids=str,
+)
+def test_a_process_takes_the_command_over(
+    arguments: list[str], module: str, handed_on: list[str], api: FakeApi, tmp_path: Path
+):
+    program = "import json, os, sys\nprint(json.dumps([os.getpid(), sys.argv[1:]]))"
+    folder = tmp_path / module
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "__main__.py").write_text(program)
+    with command(api, *arguments, PYTHONPATH=str(tmp_path)) as process:
+        said, _ = process.communicate()
+    assert json.loads(said) == [process.pid, handed_on]
