@@ -45,6 +45,9 @@ class Child:
                 pass_fds=[lock],
                 start_new_session=True,
             )
+        except BaseException:
+            outlet.close()
+            raise
         finally:
             outlet.leave_end()
         return cls(part.name, process, outlet, console)

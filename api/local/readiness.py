@@ -11,6 +11,7 @@ from shared.redis import open_redis, redis_errors
 RETRY_S = 0.1
 PROBE_S = 5.0
 PARTS = ("redis", "worker", "llama")
+PROBLEM = "application/problem+json"
 
 
 async def wait_for_redis(url: str) -> None:
@@ -45,5 +46,7 @@ async def _missing(api: httpx.AsyncClient) -> list[str]:
         return ["api"]
     if answer.is_success:
         return []
+    if answer.headers.get("content-type") != PROBLEM:
+        return ["api"]
     readiness = answer.json()
     return [part for part in PARTS if readiness.get(part) != "ok"] or ["api"]

@@ -1,8 +1,8 @@
 """How long until a turn is taken and heard, beside the same graph without the service.
 
-`uv run python -m tests.bench.latency` prints medians and 95th percentiles in milliseconds over
-TURNS turns, each on a thread of its own, against a scripted model server that answers at once.
-All parts are processes of their own, as in service, but for the model server and the client.
+`uv run python -m tests.bench.latency [TURNS]` prints medians and 95th percentiles in milliseconds
+over so many turns (100), each on a thread of its own, against a scripted model server that answers
+at once. All parts are processes of their own, as in service, except model server and client.
 """
 
 import asyncio
@@ -67,10 +67,10 @@ def report(name: str, figures: list[float]) -> None:
     sys.stdout.write(f"{name:<42} median {median:6.1f} ms   95 % {high:6.1f} ms\n")
 
 
-async def measure(client: httpx.AsyncClient, graph: Graph) -> None:
+async def measure(client: httpx.AsyncClient, graph: Graph, turns: int) -> None:
     """Measures by turns, so that both sides share what the machine does beside."""
     claims, texts, graphs = [list[float]() for _ in range(3)]
-    for _ in range(WARM_UP + TURNS):
+    for _ in range(WARM_UP + turns):
         claim, text = await measure_service(client)
         claims.append(claim)
         texts.append(text)
@@ -82,7 +82,7 @@ async def measure(client: httpx.AsyncClient, graph: Graph) -> None:
     report("added by the service, pair by pair", added)
 
 
-async def main() -> None:
+async def main(turns: int) -> None:
     """Starts all parts and measures."""
     with tempfile.TemporaryDirectory(prefix="tk") as name:
         folder = Path(name)
@@ -95,8 +95,8 @@ async def main() -> None:
             settings = WorkerSettings(LLAMA_BASE_URL=llama.base_url, CHECKPOINT_DB=alone)
             async with open_checkpoints(alone) as saver, open_model(settings) as model:
                 agents = await build_agents(Deps(model, saver, settings))
-                await measure(client, agents["chat"])
+                await measure(client, agents["chat"], turns)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else TURNS))
