@@ -23,7 +23,7 @@ class Streamed:
             await self._send(self._chunk([wire.choice(wire.ROLE)], **report))
 
     async def token(self, delta: Body | None) -> None:
-        """The role goes out with the first token, also when that one is silent."""
+        """The role goes out with the first token, also when that one has no text."""
         events: list[Body] = []
         if self._call.n_decoded == 1:
             events.append(self._chunk([wire.choice(wire.ROLE)]))

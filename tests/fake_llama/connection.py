@@ -81,12 +81,15 @@ class Connection:
         except (asyncio.IncompleteReadError, ConnectionError):
             return None
 
-    async def respond(self, status: int, content: bytes, content_type: str = JSON) -> None:
+    async def respond(
+        self, status: int, content: bytes, content_type: str = JSON, more: str = ""
+    ) -> None:
+        """`more` are header fields, each with its line end."""
         self._refused = status >= 400
         keep = "Connection: close" if self._refused else "Keep-Alive: timeout=5, max=100"
         head = (
             f"HTTP/1.1 {status} {responses.get(status, 'Unknown')}\r\nServer: llama.cpp\r\n"
-            f"Access-Control-Allow-Origin: \r\nContent-Type: {content_type}\r\n"
+            f"Access-Control-Allow-Origin: \r\n{more}Content-Type: {content_type}\r\n"
             f"Content-Length: {len(content)}\r\n{keep}\r\n\r\n"
         )
         await self._write(head.encode() + content)

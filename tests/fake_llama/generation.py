@@ -1,6 +1,7 @@
 """What the slot does for one call: prefill by the batch, decode by the token, fail as scripted."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
@@ -8,7 +9,7 @@ from tests.fake_llama.answer import Answer
 from tests.fake_llama.connection import Closed, Connection
 from tests.fake_llama.script import Body, Call, Reply
 from tests.fake_llama.slot import Slot
-from tests.fake_llama.tokens import steps_of, token_limit
+from tests.fake_llama.tokens import begun_by, steps_of, token_limit
 
 
 class StreamFailed(Exception):
@@ -59,29 +60,40 @@ class Generation:
         self._slot.tokens = prompt[: self._call.n_cached]
 
     async def _prefill(self, prompt: list[str]) -> None:
-        """A batch runs to its end: a client that left is noticed after it."""
+        """A batch is in the slot from its start and runs to its end, whether or not it is read."""
         await self._answer.progress()
         if self._reply.gate is not None:
-            await self._hold(self._reply.gate)
+            await self._pinging(self._connection.unless_gone(self._reply.gate.wait))
+        n_batches = 0
         while batch := prompt[len(self._slot.tokens) :][: self._slot.n_batch]:
-            await self._spend(len(batch) / self._reply.prefill_tps)
             self._slot.tokens += batch
+            if self._reply.stall_after == n_batches:
+                await self._linger()
+            await self._spend(len(batch) / self._reply.prefill_tps)
             self._call.prefilled(len(batch))
             self._connection.check()
             await self._answer.progress()
+            n_batches += 1
 
     async def _decode(self) -> str:
+        try:
+            return await self._speak()
+        finally:
+            del self._slot.tokens[self._call.n_in_slot :]
+
+    async def _speak(self) -> str:
         room = self._room()
-        for step in steps_of(self._reply):
+        for step in steps_of(self._reply, begun_by(self._call.body)):
             await self._misbehave()
             if self._call.n_decoded == room:
                 return "length"
             await self._spend(1 / self._reply.decode_tps)
-            self._connection.check()
             self._slot.tokens.append(step.piece)
             self._call.decoded()
+            self._connection.check()
             self._n_deltas += step.delta is not None
-            await self._answer.token(step.delta)
+            if step.whole:
+                await self._answer.token(step.delta)
         return self._reply.finish or ("tool_calls" if self._reply.tool_calls else "stop")
 
     def _room(self) -> int:
@@ -98,12 +110,15 @@ class Generation:
         if reply.eof_after == self._n_deltas:
             raise Closed("died")
         if reply.hang_after == self._n_deltas:
-            await self._hold(reply.release or asyncio.Event())
+            await self._linger()
         if reply.stream_error is not None and reply.stream_error[0] == self._n_deltas:
             raise StreamFailed(reply.stream_error[1])
 
-    async def _hold(self, until: asyncio.Event) -> None:
-        await self._pinging(self._connection.unless_gone(until.wait))
+    async def _linger(self) -> None:
+        """What is computed ends when the script releases it, or when the client leaves."""
+        release = self._reply.release or asyncio.Event()
+        with contextlib.suppress(Closed):
+            await self._pinging(self._connection.unless_gone(release.wait))
 
     async def _spend(self, seconds: float) -> None:
         await self._pinging(asyncio.sleep(seconds))

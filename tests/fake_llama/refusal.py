@@ -26,7 +26,9 @@ def check(body: Body) -> None:
     """Raises Refusal for the first fault of a chat request."""
     if "messages" not in body:
         raise _invalid("'messages' is required")
+    _check_fields(body)
     _check_tools(body)
+    _check_parts(body["messages"])
     calls = [call for message in body["messages"] for call in message.get("tool_calls") or ()]
     for call in calls:
         _check_arguments(call["function"]["arguments"])
@@ -52,16 +54,34 @@ def _server_error(message: str) -> Refusal:
     return Refusal(500, {"message": message, "type": "server_error"})
 
 
+def _check_fields(body: Body) -> None:
+    """Of the sampling fields only the one whose refusal was recorded."""
+    temperature = body.get("temperature")
+    if isinstance(temperature, str):
+        fault = "[json.exception.type_error.302] type must be number, but is string"
+        raise _invalid(f"Field 'temperature': {fault}")
+    n_answers = body.get("n", 1)
+    if n_answers != 1:
+        raise _invalid(f"Field 'n': Value must be between 1 <= value <= 1, but got {n_answers}")
+
+
+def _check_parts(messages: list[Body]) -> None:
+    contents: list[str | list[Body] | None] = [message.get("content") for message in messages]
+    parts = [part for each in contents if isinstance(each, list) for part in each]
+    if any(part.get("type") == "image_url" for part in parts):
+        hint = "hint: if this is unexpected, you may need to provide the mmproj"
+        raise _server_error(f"image input is not supported - {hint}")
+
+
 def _check_tools(body: Body) -> None:
     wanted = body.get("tool_choice", "auto")
     if isinstance(wanted, str) and wanted not in ("auto", "none", "required"):
         raise _invalid(f"Invalid tool_choice: {wanted}")
     for tool in body.get("tools") or ():
         if "name" not in tool.get("function", {}):
-            message = (
-                "Failed to parse tools: [json.exception.out_of_range.403] key 'name' not found"
-            )
-            raise _server_error(message)
+            fault = "[json.exception.out_of_range.403] key 'name' not found"
+            tools = json.dumps(body["tools"], indent=2)
+            raise _server_error(f"Failed to parse tools: {fault}; tools = {tools}")
 
 
 def _check_arguments(arguments: str) -> None:

@@ -11,6 +11,9 @@ from typing import Any, Literal
 Body = dict[str, Any]
 """A JSON object."""
 
+Text = str | Sequence[str | bytes]
+"""What is said, or its tokens: "" is one without text, bytes are a part of a character."""
+
 State = Literal["queued", "prefill", "decode", "done", "cancelled", "error", "died"]
 
 
@@ -18,15 +21,16 @@ State = Literal["queued", "prefill", "decode", "done", "cancelled", "error", "di
 class Reply:
     """One scripted answer; a delta is a token the client gets, tps is tokens per second."""
 
-    content: str = ""
-    reasoning: str = ""
-    tool_calls: Sequence[tuple[str, Body | str]] = ()  # name, arguments (a str is sent as it is)
+    content: Text = ""
+    reasoning: Text = ""
+    tool_calls: Sequence[tuple[str, Body | Text]] = ()  # name, arguments (a text is sent as it is)
     finish: str | None = None  # default: "tool_calls" or "stop", "length" when out of room
     prompt_tokens: int | None = None  # default: counted
     cached: int | None = None  # default: the longest prefix kept
     prefill_tps: float = math.inf
     decode_tps: float = math.inf
     gate: asyncio.Event | None = None  # holds the call in prefill, after the head, until set
+    stall_after: int | None = None  # stays in the batch after so many, until `release` is set
     hang_after: int | None = None  # silent after so many deltas, until `release` is set
     release: asyncio.Event | None = None
     die_after: int | None = None  # resets the connection after so many deltas
@@ -66,6 +70,11 @@ class Call:
     ended_at: float | None = None
     prompt_seconds: float = 0.0
     predicted_seconds: float = 0.0
+
+    @property
+    def n_in_slot(self) -> int:
+        """The last token was sampled, but never decoded."""
+        return self.n_cached + self.n_processed + max(self.n_decoded - 1, 0)
 
     def begin(self, reply: Reply, n_prompt: int) -> None:
         self.started_at = time.monotonic()

@@ -1,10 +1,11 @@
 """The server: its routes, its connections, and what a test sees of them."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from tests.fake_llama import status, wire
+from tests.fake_llama import metrics, status, wire
 from tests.fake_llama.chat import Chat
 from tests.fake_llama.connection import Closed, Connection, Request
 from tests.fake_llama.script import Call, Script, chooser
@@ -39,6 +40,7 @@ class FakeLlama:
         self._connections: dict[Connection, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._closing = False
+        self._started = f"Process-Start-Time-Unix: {int(time.time())}\r\n"
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
@@ -115,8 +117,10 @@ class FakeLlama:
             case "/slots":
                 await _respond(connection, status.slots(self._slot))
             case "/metrics":
-                text = status.metrics(self.calls, self._slot)
-                await connection.respond(200, text.encode(), "text/plain; version=0.0.4")
+                text = metrics.exposed(self.calls, self._slot).encode()
+                await connection.respond(200, text, metrics.CONTENT_TYPE, self._started)
+            case "/lora-adapters":
+                await _respond(connection, [])
             case _:
                 await _respond(connection, wire.refused(404, NOT_FOUND), 404)
 

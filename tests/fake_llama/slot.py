@@ -18,6 +18,7 @@ class Slot:
         self.n_ctx = n_ctx
         self.n_batch = n_batch
         self.holder: Call | None = None
+        self.last: Call | None = None  # the holder, or the one before
         self.n_tasks = 0
         self.tokens: list[str] = []
         self._kept: deque[list[str]] = deque(maxlen=KEPT_PROMPTS if cache_ram else 1)
@@ -30,6 +31,7 @@ class Slot:
         self.holder = call
         try:
             connection.check()
+            self.last = call
             self.n_tasks += 1
             yield
         finally:

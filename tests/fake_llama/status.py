@@ -1,39 +1,58 @@
-"""What the server tells about itself: /props, /v1/models, /slots and /metrics."""
+"""What the server tells about itself: /props, /v1/models and /slots."""
 
 import time
-from collections.abc import Mapping, Sequence
-from math import ceil
 
+from tests.fake_llama.parameters import parameters
 from tests.fake_llama.script import Body, Call
 from tests.fake_llama.slot import Slot
 from tests.fake_llama.tokens import token_limit
-from tests.fake_llama.wire import BUILD, MODEL
+from tests.fake_llama.wire import BUILD, MODEL, random_name
 
 OK: Body = {"status": "ok"}
+TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}<assistant>"
+CAPABLE_OF = ("parallel_tool_calls", "preserve_reasoning", "string_content", "system_role")
+INCAPABLE_OF = ("object_arguments", "reasoning_effort", "typed_content")
 
 
 def props(n_ctx: int) -> Body:
-    tools = ("supports_tools", "supports_tool_calls", "supports_parallel_tool_calls")
     return {
-        "default_generation_settings": {"params": {}, "n_ctx": n_ctx},
+        "default_generation_settings": {"params": parameters(), "n_ctx": n_ctx},
         "total_slots": 1,
         "model_alias": MODEL,
+        "model_ftype": "F16",
         "model_path": MODEL,
-        "chat_template_caps": dict.fromkeys(tools, True),
+        "modalities": dict.fromkeys(("vision", "video", "audio"), False),
+        "media_marker": f"<__media_{random_name()}__>",
+        "endpoint_slots": True,
+        "endpoint_props": True,
+        "endpoint_metrics": True,
+        "ui": True,
+        "ui_settings": {},
+        "chat_template": TEMPLATE,
+        "chat_template_caps": _capabilities(),
+        "bos_token": "",
+        "eos_token": "\n",
         "build_info": BUILD,
         "is_sleeping": False,
+        "cors_proxy_enabled": False,
     }
 
 
 def models(n_ctx: int) -> Body:
-    model = {
-        "id": MODEL,
-        "object": "model",
-        "created": int(time.time()),
-        "owned_by": "llamacpp",
-        "meta": {"n_ctx": n_ctx, "n_ctx_train": n_ctx},
+    listed = {
+        "name": MODEL,
+        "model": MODEL,
+        "modified_at": "",
+        "size": "",
+        "digest": "",
+        "type": "model",
+        "description": "",
+        "tags": [""],
+        "capabilities": ["completion"],
+        "parameters": "",
+        "details": _details(),
     }
-    return {"object": "list", "data": [model]}
+    return {"models": [listed], "object": "list", "data": [_model(n_ctx)]}
 
 
 def slots(slot: Slot) -> list[Body]:
@@ -49,29 +68,35 @@ def slots(slot: Slot) -> list[Body]:
             "n_prompt_tokens": len(slot.tokens),
             "n_prompt_tokens_processed": call.n_processed if call else 0,
             "n_prompt_tokens_cache": call.n_cached if call else 0,
-            "params": {},
+            "params": parameters(slot.last.body) if slot.last else {},
             "next_token": [_next_token(call)],
         }
     ]
 
 
-def metrics(calls: Sequence[Call], slot: Slot) -> str:
-    """Prompts are counted at the end of their prefill, the rest at the release of the slot."""
-    prefilled = [call for call in calls if call.state not in ("queued", "prefill")]
-    ended = [call for call in calls if call.ended_at is not None]
-    counters = {
-        "prompt_tokens_total": sum(call.n_processed for call in prefilled),
-        "prompt_tokens_cached_total": sum(call.n_cached for call in prefilled),
-        "prompt_seconds_total": sum(call.prompt_seconds for call in prefilled),
-        "tokens_predicted_total": sum(call.n_decoded for call in ended),
-        "tokens_predicted_seconds_total": sum(call.predicted_seconds for call in ended),
-        "n_decode_total": sum(ceil(c.n_processed / slot.n_batch) + c.n_decoded for c in calls),
+def _capabilities() -> Body:
+    capable = dict.fromkeys(("tools", "tool_calls", *CAPABLE_OF), True)
+    capabilities = capable | dict.fromkeys(INCAPABLE_OF, False)
+    return {f"supports_{name}": value for name, value in capabilities.items()}
+
+
+def _details() -> Body:
+    kind = {"parent_model": "", "format": "gguf", "family": "", "families": [""]}
+    return {**kind, "parameter_size": "", "quantization_level": ""}
+
+
+def _model(n_ctx: int) -> Body:
+    counts = {"n_ctx": n_ctx, "n_ctx_train": n_ctx, "n_embd": 1, "n_params": 1, "size": 2}
+    return {
+        "id": MODEL,
+        "aliases": [MODEL],
+        "tags": [],
+        "object": "model",
+        "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
+        "created": int(time.time()),
+        "owned_by": "llamacpp",
+        "meta": {"vocab_type": 2, "n_vocab": 1, **counts, "ftype": "F16"},
     }
-    gauges = {
-        "requests_processing": int(slot.holder is not None),
-        "requests_deferred": sum(call.state == "queued" for call in calls),
-    }
-    return _exposed("counter", counters) + _exposed("gauge", gauges)
 
 
 def _next_token(call: Call | None) -> Body:
@@ -83,10 +108,3 @@ def _next_token(call: Call | None) -> Body:
         "n_remain": limit if limit < 0 else limit - n_decoded,
         "n_decoded": n_decoded,
     }
-
-
-def _exposed(kind: str, values: Mapping[str, float]) -> str:
-    return "".join(
-        f"# TYPE llamacpp:{name} {kind}\nllamacpp:{name} {value:.10g}\n"
-        for name, value in values.items()
-    )
