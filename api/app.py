@@ -9,7 +9,9 @@ from api.auth import Guard
 from api.bodies import MAX_BODY_BYTES
 from api.health import get_live, get_ready
 from api.hub import Hub
-from api.openapi import describe_api
+from api.openapi.components import SCHEMA_PLUGINS
+from api.openapi.document import describe_api
+from api.openapi.page import get_start_script, get_swagger_ui
 from api.problems import HANDLERS
 from api.service import TurnService
 from api.settings import ApiSettings
@@ -20,6 +22,7 @@ from shared.redis import Redis
 ROUTES = [
     *(post_turn, post_turn_and_stream, get_turn, get_events, cancel_turn),
     *(get_queue, get_status, get_live, get_ready),
+    *(get_start_script, get_swagger_ui),
 ]
 
 
@@ -36,6 +39,7 @@ def create_app(settings: ApiSettings, redis: Redis, hub: Hub) -> ASGIApp:
         },
         exception_handlers=HANDLERS,
         openapi_config=describe_api(),
+        plugins=SCHEMA_PLUGINS,
         cors_config=cors,
         request_max_body_size=MAX_BODY_BYTES,
         logging_config=None,

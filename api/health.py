@@ -7,7 +7,9 @@ from litestar import get
 from litestar.di import NamedDependency
 
 from api.errors import NotReady
-from api.openapi import open_problem_specs
+from api.openapi.examples import LIVE, READY, answer_spec
+from api.openapi.operations import Answering
+from api.openapi.problems import open_problem_specs
 from api.schemas import Live, Readiness
 from api.status import ping, probe
 from shared.heartbeat import read_heartbeat
@@ -15,13 +17,27 @@ from shared.redis import Redis
 from shared.requests import ModelStatus, StatusRequest, ask
 
 
-@get("/health/live", responses=open_problem_specs())
+@get(
+    "/health/live",
+    summary="Does the process live?",
+    tags=["service"],
+    security=[{}],
+    operation_class=Answering,
+    responses={200: answer_spec("It does.", live=LIVE), **open_problem_specs()},
+)
 async def get_live() -> Live:
     """The process answers, whatever else is down."""
     return Live()
 
 
-@get("/health/ready", responses=open_problem_specs("not_ready"))
+@get(
+    "/health/ready",
+    summary="Could a turn run?",
+    tags=["service"],
+    security=[{}],
+    operation_class=Answering,
+    responses={200: answer_spec("It could.", ready=READY), **open_problem_specs("not_ready")},
+)
 async def get_ready(redis: NamedDependency[Redis]) -> Readiness:
     """Redis, worker and model server, each by name; 503 when one of them is not ok."""
     redis_ok, beat, model = await asyncio.gather(

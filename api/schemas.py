@@ -18,9 +18,11 @@ Time = Annotated[
     ),
 ]
 
+Llama = Annotated[str, Meta(description="`ok`, `loading` or `down`; null: nobody could ask it.")]
+
 
 class TurnLinks(Struct, frozen=True, kw_only=True):
-    """Where to go from a turn."""
+    """Where to go from a turn: paths on this server."""
 
     itself: str = msgspec.field(name="self")
     events: str
@@ -29,41 +31,47 @@ class TurnLinks(Struct, frozen=True, kw_only=True):
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """A turn: `text` or `input`, whichever it was given, and what became of it so far.
+    """A turn: `text` or `input`, whichever it was given, and what became of it so far."""
 
-    `position`: turns before it, the running one included. `eta_s`: seconds until its start.
-    """
-
-    turn_id: str
-    thread_id: str
+    turn_id: Annotated[str, Meta(description="UUID, version 7.")]
+    thread_id: Annotated[str, Meta(description="The conversation that the turn belongs to.")]
     agent: str
     text: str | UnsetType = UNSET
     input: dict[str, Any] | UnsetType = UNSET
     status: Status
-    position: int | None
-    eta_s: float | None = None
+    position: Annotated[
+        int | None,
+        Meta(description="Turns before it, the running one included; 0: it runs; null: it ended."),
+    ]
+    eta_s: Annotated[
+        float | None, Meta(description="Seconds until its start; null: not known.")
+    ] = None
     created_at: Time
     started_at: Time | None
     finished_at: Time | None
-    attempt: int
-    run_id: str | None
+    attempt: Annotated[int, Meta(description="How often its run was begun; 0 while it waits.")]
+    run_id: Annotated[str | None, Meta(description="Of the agent's latest run.")]
     trace_url: str | None
     error: Failure | None
-    rolled_back_messages: int | None = None
+    rolled_back_messages: Annotated[
+        int | None, Meta(description="How many messages its end took out of the thread again.")
+    ] = None
     usage: TurnUsage | None
-    interrupts: list[dict[str, Any]] = []
-    retry_of: str | None = None
+    interrupts: Annotated[
+        list[dict[str, Any]], Meta(description="Questions that wait for a person's decision.")
+    ] = []
+    retry_of: Annotated[str | None, Meta(description="The turn that this one tries again.")] = None
     links: TurnLinks
 
 
 class Queue(Struct, frozen=True, kw_only=True):
-    """The queue at one instant. `depth`: how many wait; `limit`: how many may."""
+    """The queue at one instant."""
 
     running: Turn | None
-    waiting: list[Turn]
+    waiting: Annotated[list[Turn], Meta(description="In the order in which they will run.")]
     awaiting_decision: list[Turn] = []
-    depth: int
-    limit: int
+    depth: Annotated[int, Meta(description="How many wait.")]
+    limit: Annotated[int, Meta(description="How many may wait.")]
     worker: Literal["alive", "lost"]
 
 
@@ -71,7 +79,7 @@ class WorkerState(Struct, frozen=True, kw_only=True):
     """The worker's sign of life and the turn that it runs."""
 
     alive: bool
-    turn_id: str | None = None
+    turn_id: Annotated[str | None, Meta(description="The turn that it runs.")] = None
     since: Time | None = None
 
 
@@ -79,14 +87,16 @@ class SystemStatus(Struct, frozen=True, kw_only=True):
     """The whole system at a glance; what could not be learned is null."""
 
     model: str | None
-    n_ctx: int | None
-    compaction_trigger_tokens: int | None
+    n_ctx: Annotated[int | None, Meta(description="The model's context, in tokens.")]
+    compaction_trigger_tokens: Annotated[
+        int | None, Meta(description="Tokens of context at which a conversation is summarized.")
+    ]
     slot: Slot | None
     worker: WorkerState
     queue_depth: int | None
     redis: Literal["ok", "down"]
-    llama: str | None
-    versions: dict[str, str]
+    llama: Llama | None
+    versions: Annotated[dict[str, str], Meta(description="By the name of the library.")]
 
 
 class Live(Struct, frozen=True):
@@ -100,7 +110,7 @@ class Readiness(Struct, frozen=True, kw_only=True):
 
     redis: Literal["ok", "down"]
     worker: Literal["ok", "lost"]
-    llama: str | None
+    llama: Llama | None
 
     @property
     def ready(self) -> bool:

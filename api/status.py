@@ -9,7 +9,9 @@ from litestar import get
 from litestar.di import NamedDependency
 
 from api.deadline import redis_deadline
-from api.openapi import problem_specs
+from api.openapi.examples import QUEUE, STATUS, answer_spec
+from api.openapi.operations import Answering
+from api.openapi.problems import problem_specs
 from api.schemas import Queue, SystemStatus, WorkerState, format_time, present
 from api.service import TurnService
 from api.settings import ApiSettings
@@ -24,7 +26,13 @@ PROBE_S = 2.0
 T = TypeVar("T")
 
 
-@get("/queue", responses=problem_specs("redis_away"))
+@get(
+    "/queue",
+    summary="The queue",
+    tags=["service"],
+    operation_class=Answering,
+    responses={200: answer_spec("The queue.", queue=QUEUE), **problem_specs("redis_away")},
+)
 async def get_queue(
     service: NamedDependency[TurnService],
     settings: NamedDependency[ApiSettings],
@@ -43,7 +51,13 @@ async def get_queue(
     )
 
 
-@get("/status", responses=problem_specs())
+@get(
+    "/status",
+    summary="The whole system at a glance",
+    tags=["service"],
+    operation_class=Answering,
+    responses={200: answer_spec("The system.", status=STATUS), **problem_specs()},
+)
 async def get_status(
     service: NamedDependency[TurnService], redis: NamedDependency[Redis]
 ) -> SystemStatus:

@@ -1,76 +1,175 @@
-"""The schema says all that a client must know."""
+"""The schema says all that a client must know, and no more than is so."""
 
+import re
 from collections.abc import AsyncGenerator
-from typing import Any
 
-import httpx
 import pytest
+from openapi_spec_validator import validate
 
+from shared import chunks
+from tests.chunk_table import TABLE, USUAL
+from tests.openapi_seen import (
+    Json,
+    Route,
+    check_whole,
+    component,
+    objects,
+    operations,
+    read_body,
+    read_schema,
+    responses,
+)
 from tests.serve_api import open_api
 
+TOKEN = {"401", "403", "500"}
+ADMISSION = {"400", "409", "413", "422", "429", "503"}
 ROUTES = {
-    ("post", "/turns"): {"200", "202", "409", "413", "422", "429", "503"},
-    ("post", "/turns/stream"): {"200", "409", "410", "413", "422", "429", "503"},
-    ("get", "/turns/{turn_id}"): {"200", "404", "503"},
-    ("get", "/turns/{turn_id}/events"): {"200", "204", "404", "410", "503"},
-    ("post", "/turns/{turn_id}/cancel"): {"200", "202", "404", "501", "503"},
-    ("get", "/queue"): {"200", "503"},
-    ("get", "/status"): {"200"},
-    ("get", "/health/live"): {"200"},
-    ("get", "/health/ready"): {"200", "503"},
+    ("post", "/turns"): {"200", "202", *TOKEN, *ADMISSION},
+    ("post", "/turns/stream"): {"200", "410", *TOKEN, *ADMISSION},
+    ("get", "/turns/{turn_id}"): {"200", "404", "503", *TOKEN},
+    ("get", "/turns/{turn_id}/events"): {"200", "204", "400", "404", "410", "503", *TOKEN},
+    ("post", "/turns/{turn_id}/cancel"): {"200", "202", "404", "501", "503", *TOKEN},
+    ("get", "/queue"): {"200", "503", *TOKEN},
+    ("get", "/status"): {"200", *TOKEN},
+    ("get", "/health/live"): {"200", "403", "500"},
+    ("get", "/health/ready"): {"200", "403", "500", "503"},
 }
+STREAMS = [("post", "/turns/stream"), ("get", "/turns/{turn_id}/events")]
+HEADERS = {
+    ("post", "/turns", "200"): {"Location"},
+    ("post", "/turns", "202"): {"Location"},
+    ("post", "/turns", "429"): {"Retry-After"},
+    ("post", "/turns/stream", "200"): {"X-Turn-Id", "X-Thread-Id"},
+    ("get", "/turns/{turn_id}/events", "200"): {"X-Turn-Id", "X-Thread-Id"},
+    ("get", "/queue", "401"): {"WWW-Authenticate"},
+    ("get", "/queue", "200"): set[str](),
+}
+EXTENDED = {"gone": "GoneProblem", "not_ready": "NotReadyProblem"}
 
 
 @pytest.fixture
-async def schema(redis_url: str) -> AsyncGenerator[dict[str, Any]]:
+async def schema(redis_url: str) -> AsyncGenerator[Json]:
     async with open_api(redis_url) as api:
         yield await read_schema(api)
 
 
-async def read_schema(api: httpx.AsyncClient) -> dict[str, Any]:
-    answer = await api.get("/schema")
-    assert answer.headers["content-type"] == "application/json"
-    assert (await api.get("/schema/openapi.json")).json() == answer.json()
-    return answer.json()
+def without_words(schema: Json) -> Json:
+    return {name: value for name, value in schema.items() if name != "description"}
 
 
-def operations(schema: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    return {
-        (method, path): operation
-        for path, methods in schema["paths"].items()
-        for method, operation in methods.items()
+async def test_it_is_valid(schema: Json) -> None:
+    validate(schema)  # pyright: ignore[reportArgumentType]  # wants a Mapping of Hashable
+
+
+async def test_every_route_and_answer_is_there(schema: Json) -> None:
+    found = {route: {*it["responses"]} for route, it in operations(schema).items()}
+    assert found == ROUTES
+
+
+async def test_operations_are_named_and_grouped(schema: Json) -> None:
+    tags = {tag["name"] for tag in schema["tags"]}
+    for (method, path), operation in operations(schema).items():
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", operation["operationId"])
+        assert operation["summary"]
+        assert operation["description"]
+        assert {*operation["tags"]} <= tags
+        assert (operation.get("security") == [{}]) == path.startswith("/health/"), method
+
+
+async def test_every_body_has_an_example_and_every_example_is_right(schema: Json) -> None:
+    shown = 0
+    for media in (it for it in objects(schema) if "examples" in it and "schema" in it):
+        for example in media["examples"].values():
+            check_whole(schema, media["schema"], example["value"])
+            shown += 1
+    assert shown > 60
+    for route, response in responses(schema):
+        for media in response.get("content", {}).values():
+            assert media["examples"], route
+
+
+async def test_every_example_of_a_component_is_right(schema: Json) -> None:
+    for it in objects(schema["components"]["schemas"]):
+        for example in it.get("examples", []):
+            check_whole(schema, it, example)
+
+
+async def test_every_component_is_described(schema: Json) -> None:
+    for name, it in schema["components"]["schemas"].items():
+        assert it["description"], name
+
+
+async def test_every_error_is_a_problem_with_its_code(schema: Json) -> None:
+    for (_, _, status), response in responses(schema):
+        if int(status) >= 400:
+            [(media_type, content)] = response["content"].items()
+            assert media_type == "application/problem+json"
+            for code, example in content["examples"].items():
+                assert example["value"]["status"] == int(status)
+                assert example["value"]["code"] == code
+                assert content["schema"] == component(EXTENDED.get(code, "Problem"))
+                assert f"`{code}`" in response["description"]
+                assert f"| `{code}` | {status} |" in schema["info"]["description"]
+
+
+async def test_headers_are_described(schema: Json) -> None:
+    found = {route: {*response.get("headers", {})} for route, response in responses(schema)}
+    assert {route: found[route] for route in HEADERS} == HEADERS
+    assert {route for route in found if route[2] == "401"} == {
+        route for route in found if found[route] == {"WWW-Authenticate"}
     }
 
 
-async def test_every_route_and_answer_is_there(schema: dict[str, Any]) -> None:
-    found = operations(schema)
-    assert found.keys() == ROUTES.keys()
-    for route, statuses in ROUTES.items():
-        assert statuses <= found[route]["responses"].keys(), route
+async def test_bodies_and_parameters_are_described(schema: Json) -> None:
+    for route in (("post", "/turns"), ("post", "/turns/stream")):
+        operation = operations(schema)[route]
+        assert operation["requestBody"] == {"$ref": "#/components/requestBodies/NewTurn"}
+        [key] = operation["parameters"]
+        assert (key["name"], key["in"], key["required"]) == ("Idempotency-Key", "header", False)
+        visible = {"type": "string", "pattern": r"^[\x21-\x7e]{1,255}$"}
+        assert without_words(key["schema"]) == visible
+    either = read_body(schema)["schema"]["oneOf"]
+    assert [it["required"] for it in either] == [["text"], ["input"]]
+    assert read_body(schema)["examples"].keys() == {"text", "thread", "input"}
+    parameters = operations(schema)["get", "/turns/{turn_id}/events"]["parameters"]
+    assert {it["name"]: without_words(it["schema"]) for it in parameters} == {
+        "turn_id": {"type": "string"},
+        "Last-Event-ID": {"type": "integer", "minimum": 0},
+        "after": {"type": "integer", "minimum": 0},
+    }
 
 
-async def test_every_error_is_a_problem_with_an_example(schema: dict[str, Any]) -> None:
-    for route, operation in operations(schema).items():
-        for status, response in operation["responses"].items():
-            if int(status) >= 400:
-                assert response["content"].keys() == {"application/problem+json"}, route
-                content = response["content"]["application/problem+json"]
-                assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
-                for example in content["examples"].values():
-                    assert example["value"]["status"] == int(status)
-
-
-@pytest.mark.parametrize("route", [("post", "/turns/stream"), ("get", "/turns/{turn_id}/events")])
-async def test_streams_are_streams(schema: dict[str, Any], route: tuple[str, str]) -> None:
+@pytest.mark.parametrize("route", STREAMS)
+async def test_a_stream_is_a_text_of_chunks(schema: Json, route: Route) -> None:
     response = operations(schema)[route]["responses"]["200"]
     [(media_type, content)] = response["content"].items()
     assert media_type == "text/event-stream"
-    assert "retry: 2000\nid: 1\n" in str(next(iter(content["examples"].values()))["value"])
+    assert content["schema"]["type"] == "string"
+    assert content["schema"]["contentSchema"] == component("Chunk")
+    head, *events = content["examples"]["turn"]["value"].removesuffix("\n\n").split("\n\n")
+    assert head.startswith("retry: 2000\nid: 1\nevent: queued\n")
+    for seq, event in enumerate([head.removeprefix("retry: 2000\n"), *events], 1):
+        number, kind, data = event.split("\n")
+        parsed, chunk = chunks.parse(data.removeprefix("data: "))
+        assert (number, parsed) == (f"id: {seq}", seq)
+        assert kind == f"event: {chunks.type_of(chunk)}"
+        assert chunk.completed == (seq == len(events) + 1)
 
 
-async def test_bodies_and_headers_are_described(schema: dict[str, Any]) -> None:
-    post = operations(schema)["post", "/turns"]
-    body = post["requestBody"]["content"]["application/json"]
-    assert body["schema"]["properties"].keys() == {"text", "input", "thread_id", "agent"}
-    assert [parameter["name"] for parameter in post["parameters"]] == ["Idempotency-Key"]
-    assert "Location" in post["responses"]["202"]["headers"]
+async def test_a_chunk_on_the_wire_is_as_described(schema: Json) -> None:
+    described = schema["components"]["schemas"]["Chunk"]
+    shown = [example["type"] for example in described["examples"]]
+    for chunk, differs in TABLE:
+        kind = component(f"{type(chunk).__name__}Chunk")
+        assert kind in described["oneOf"]
+        assert kind["$ref"] == described["discriminator"]["mapping"][chunks.type_of(chunk)]
+        assert shown.count(chunks.type_of(chunk)) == 1
+        check_whole(schema, kind, USUAL | differs)
+        check_whole(schema, component("Chunk"), USUAL | differs)
+
+
+async def test_a_chunk_has_all_its_parts(schema: Json) -> None:
+    parts = {"seq", "turn_id", "type", "content", "completed", "metadata"}
+    for name, it in schema["components"]["schemas"].items():
+        if name.endswith("Chunk") and name != "Chunk":
+            assert {*it["required"]} == it["properties"].keys() == parts

@@ -1,0 +1,146 @@
+"""Chunks as they are sent: the stored ones with their number, and a stream of them."""
+
+from typing import Annotated, cast, get_args
+
+import msgspec
+from litestar.openapi import ResponseSpec
+from litestar.openapi.spec import Example
+from msgspec import Meta, Raw, Struct
+
+from api.openapi.examples import CALLS, TURN_ID, USAGE
+from api.sse import RETRY_MS, encode_event
+from shared import chunks
+from shared.chunks import (
+    Cancelled,
+    CancelSummary,
+    Done,
+    Error,
+    ErrorSummary,
+    Place,
+    Queued,
+    Source,
+    Summary,
+    Text,
+    ToolCall,
+    ToolOutcome,
+    ToolResult,
+    ToolUse,
+    Usage,
+)
+
+MEDIA_TYPE = "text/event-stream"
+
+Seq = Annotated[int, Meta(ge=1, description="Counts the turn's chunks from 1 without a gap.")]
+
+MEANING = {
+    "queued": "The turn's place in the queue; the first chunk of every turn.",
+    "text": "`content` is the next piece of an answer.",
+    "tool_use": "The agent calls a tool: `content` is its name, `metadata` the whole call.",
+    "tool_result": "A tool has answered: `content` is the beginning of its result.",
+    "usage": "A model call has ended: its tokens and speeds, as the model server stated them.",
+    "done": "The turn's last chunk: it has succeeded.",
+    "error": "The turn's last chunk: it has failed; `content` says why, `metadata.code` too.",
+    "cancelled": "The turn's last chunk: it was cancelled.",
+}
+
+SOURCE = Source("lc_run--01a22cee-8ac6-74b4-b7af-67719db8b60c")
+TURN: tuple[chunks.Chunk, ...] = (
+    Queued(turn_id=TURN_ID, metadata=Place(position=1)),
+    Usage(turn_id=TURN_ID, metadata=CALLS[0]),
+    ToolUse(
+        turn_id=TURN_ID,
+        content="ls",
+        metadata=ToolCall(call_id="c1", name="ls", args={"path": "/"}),
+    ),
+    ToolResult(
+        turn_id=TURN_ID,
+        content="['/notes.md']",
+        metadata=ToolOutcome(
+            call_id="c1", name="ls", status="ok", truncated=False, elapsed_s=0.012
+        ),
+    ),
+    Text(turn_id=TURN_ID, content="One file: ", metadata=SOURCE),
+    Text(turn_id=TURN_ID, content="notes.md.", metadata=SOURCE),
+    Usage(turn_id=TURN_ID, metadata=CALLS[1]),
+    Done(
+        turn_id=TURN_ID,
+        metadata=Summary(
+            elapsed_s=1.461,
+            queued_s=0.212,
+            tool_calls=1,
+            model_calls=2,
+            finish_reason="stop",
+            chars=19,
+            run_id=TURN_ID,
+            usage=USAGE,
+            context_tokens=450,
+        ),
+    ),
+)
+OTHER_ENDS: tuple[chunks.Chunk, ...] = (
+    Error(
+        turn_id=TURN_ID,
+        content="The model server is away.",
+        metadata=ErrorSummary(elapsed_s=0.4, queued_s=0.212, code="model_unavailable"),
+    ),
+    Cancelled(turn_id=TURN_ID, metadata=CancelSummary(elapsed_s=0.161, queued_s=0.161)),
+)
+
+
+class Chunk:
+    """One event of a turn, told apart by `type`, which says what `metadata` holds.
+
+    `completed` is true for the last one: `done`, `error` or `cancelled`.
+    """
+
+
+def stream_spec(description: str) -> ResponseSpec:
+    """A stream of chunks, one in the `data` of each event."""
+    return ResponseSpec(
+        Chunk,
+        description=description,
+        media_type=MEDIA_TYPE,
+        generate_examples=False,
+        examples=[Example(id="turn", summary="a whole turn", value=example_stream())],
+    )
+
+
+def example_stream() -> str:
+    """The turn's bytes, as they are sent."""
+    events = [
+        encode_event(str(seq), chunks.type_of(chunk), chunks.frame(seq, chunks.encode(chunk)))
+        for seq, chunk in enumerate(TURN, 1)
+    ]
+    return f"retry: {RETRY_MS}\n" + b"".join(events).decode()
+
+
+def example_chunks() -> list[Raw]:
+    """One chunk of each type, as sent."""
+    examples = {type(chunk): (seq, chunk) for seq, chunk in enumerate(TURN, 1)}
+    ends = {type(end): (2, end) for end in OTHER_ENDS}
+    return [
+        Raw(chunks.frame(seq, chunks.encode(chunk))) for seq, chunk in (examples | ends).values()
+    ]
+
+
+def tag_of(kind: type[Struct]) -> str:
+    """What `type` says in chunks of this kind."""
+    return str(kind.__struct_config__.tag)
+
+
+def _number(kind: type[Struct]) -> type[Struct]:
+    return msgspec.defstruct(
+        f"{kind.__name__}Chunk",
+        [("seq", Seq)],
+        bases=(kind,),
+        namespace={"__doc__": MEANING.get(tag_of(kind))},
+        module=__name__,
+        tag_field="type",
+        tag=tag_of(kind),
+        frozen=True,
+        kw_only=True,
+    )
+
+
+SENT = [_number(kind) for kind in cast(tuple[type[Struct], ...], get_args(chunks.Chunk))]
+"""Every type of chunk with its `seq`."""
