@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_val
 
 from api.hosts import is_loopback
 from shared.agents import BUILT_IN
+from shared.characters import is_visible
 from shared.settings import SharedSettings, parse_agents
 
 ORIGIN = re.compile(r"\*|https?://[^/\s*,]+")
@@ -26,6 +27,12 @@ def _check_origins(value: str) -> str:
     return value
 
 
+def _check_token(value: SecretStr | None) -> SecretStr | None:
+    if value and not is_visible(value.get_secret_value()):
+        raise ValueError("must be made of visible ASCII characters")
+    return value
+
+
 class ApiSettings(SharedSettings):
     """What the API reads from the environment, beside what it shares with the worker.
 
@@ -33,7 +40,7 @@ class ApiSettings(SharedSettings):
     """
 
     DEFAULT_AGENT: str = "chat"
-    API_TOKEN: SecretStr | None = None
+    API_TOKEN: Annotated[SecretStr | None, AfterValidator(_check_token)] = None
     API_ALLOW_OPEN: bool = False
     API_HOST: str = "127.0.0.1"
     API_PORT: int = Field(default=8010, ge=0, le=65_535)

@@ -6,6 +6,11 @@ from typing import Any, cast
 import msgspec
 
 
+def is_visible(text: str) -> bool:
+    """Only characters of ASCII that can be seen, which every header can carry."""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
 def mend(text: str) -> str:
     """The text with half surrogate pairs replaced by U+FFFD; two halves that meet become one."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -20,6 +20,9 @@ from shared.settings import load
         ("API_HOST", {"API_HOST": "box.example", "API_ALLOW_OPEN": "0"}),
         ("API_HOST", {"API_HOST": "0.0.0.0", "API_TOKEN": ""}),
         ("API_ALLOW_OPEN", {"API_ALLOW_OPEN": "perhaps"}),
+        ("API_TOKEN", {"API_TOKEN": "two words"}),
+        ("API_TOKEN", {"API_TOKEN": "sesame-ü"}),
+        ("API_TOKEN", {"API_TOKEN": "\udcff"}),
         ("DEFAULT_AGENT", {"DEFAULT_AGENT": "nobody"}),
         ("CORS_ORIGINS", {"CORS_ORIGINS": "friend.example"}),
         ("CORS_ORIGINS", {"CORS_ORIGINS": "https://friend.example/"}),
@@ -34,6 +37,7 @@ def test_a_bad_value_is_named_in_one_line(
         load(ApiSettings)
     assert str(caught.value).startswith(f"{name}: ")
     assert "\n" not in str(caught.value)
+    assert "sesame" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -31,15 +31,14 @@ def build(deps):
     graph.set_entry_point("answer")
     return graph.compile(checkpointer=deps.checkpointer)
 """
+ASK = (sys.executable, "-m", "api.cli", "ask")
 EMBEDDED = {"valkey", "llama", "worker", "api"}
 
 
-async def ask(url: str, text: str, *flags: str) -> tuple[int | None, str]:
-    """Exit code and output of `turnkeeper ask`."""
+async def run(*command: str, url: str = "", **environment: str) -> tuple[int | None, str]:
+    """Exit code and output of a client of the service at `url`."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "api.cli", "ask", text, *flags),
-        env={**os.environ, "TURNKEEPER_URL": url},
-        stdout=PIPE,
+        *command, env={**os.environ, "TURNKEEPER_URL": url, **environment}, stdout=PIPE
     )
     output, _ = await process.communicate()
     return process.returncode, output.decode()
@@ -64,7 +63,7 @@ async def test_a_person_can_ask_and_is_remembered_the_next_day(tmp_path: Path) -
     async with run_up(data) as up:
         url = await ready(up)
         assert up.parts().keys() == EMBEDDED
-        code, answer = await ask(url, "Say hello in five words.", "--thread", "tour")
+        code, answer = await run(*ASK, "Say hello in five words.", "--thread", "tour", url=url)
         assert code == 0
         assert answer.strip()
         async with httpx.AsyncClient(base_url=url) as api:
@@ -72,9 +71,11 @@ async def test_a_person_can_ask_and_is_remembered_the_next_day(tmp_path: Path) -
         assert status["n_ctx"] == 8192
         assert status["slot"]["busy"] is False
         await stop(up)
-    async with run_up(data) as up:
+    async with run_up(data, API_TOKEN="secret-word") as up:
         url = await ready(up)
-        code, chunks = await ask(url, "Say it again.", "--thread", "tour", "--json")
+        asking = [*ASK, "Say it again.", "--thread", "tour", "--json"]
+        code, chunks = await run(*asking, url=url, API_TOKEN="secret-word")
+        await the_line_that_it_tells_can_be_pasted(up)
         await stop(up)
     assert code == 0
     done: dict[str, Any] = json.loads(chunks.splitlines()[-1])
@@ -82,48 +83,32 @@ async def test_a_person_can_ask_and_is_remembered_the_next_day(tmp_path: Path) -
     assert done["metadata"]["usage"]["prompt_tokens_total"] > 30
 
 
-async def test_the_line_that_it_tells_can_be_pasted(tmp_path: Path) -> None:
-    curl = shutil.which("curl")
-    if not curl:
-        pytest.skip("there is no curl on this machine")
-    async with run_up(tmp_path, API_TOKEN="secret word") as up:
-        await ready(up)
-        line = await up.hear("curl")
-        environment = {**os.environ, "API_TOKEN": "secret word"}
-        shell = await asyncio.create_subprocess_shell(
-            line, env=environment, stdout=PIPE, stderr=PIPE
-        )
-        output, errors = await shell.communicate()
-        assert shell.returncode == 0, errors
-        await stop(up)
-    assert b"event: done" in output
-    assert "secret word" not in up.output
+async def the_line_that_it_tells_can_be_pasted(up: UpProcess) -> None:
+    """Into a shell with the token in its environment; the token itself is not told."""
+    line = await up.hear("curl")
+    if shutil.which("curl"):
+        code, output = await run("sh", "-c", line, API_TOKEN="secret-word")
+        assert code == 0
+        assert "event: done" in output
+    assert "secret-word" not in up.output
 
 
-async def test_servers_of_ones_own_are_used(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        FakeLlama() as llama,
-        run_up(tmp_path, REDIS_URL=redis_url, LLAMA_BASE_URL=llama.base_url) as up,
-    ):
-        url = await ready(up)
-        assert up.parts().keys() == {"worker", "api"}
-        assert await ask(url, "Hello.") == (0, "ok\n")
-        assert len(llama.calls) == 1
-        await stop(up)
+async def test_servers_of_ones_own_are_used_and_waited_for(tmp_path: Path, redis_url: str) -> None:
+    async with FakeLlama() as llama:
+        llama.loading = True
+        async with run_up(tmp_path, REDIS_URL=redis_url, LLAMA_BASE_URL=llama.base_url) as up:
+            await until(lambda: up.lines[-1:] == ["up     | waiting for llama"], 60)
+            llama.loading = False
+            url = await ready(up)
+            assert up.parts().keys() == {"worker", "api"}
+            assert await run(*ASK, "Hello.", url=url) == (0, "ok\n")
+            assert len(llama.calls) == 1
+            await stop(up)
 
 
 async def test_an_empty_setting_counts_as_unset(tmp_path: Path) -> None:
     async with run_up(tmp_path, REDIS_URL="", LLAMA_BASE_URL="") as up:
         await asyncio.gather(*(up.part(name) for name in EMBEDDED))
-
-
-async def test_it_waits_for_a_server_of_ones_own(tmp_path: Path, redis_url: str) -> None:
-    async with FakeLlama() as llama:
-        llama.loading = True
-        async with run_up(tmp_path, REDIS_URL=redis_url, LLAMA_BASE_URL=llama.base_url) as up:
-            await until(lambda: "waiting for llama" in (up.lines or [""])[-1], 60)
-            llama.loading = False
-            await ready(up)
 
 
 @pytest.mark.parametrize("part", sorted(EMBEDDED))

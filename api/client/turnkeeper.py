@@ -12,6 +12,7 @@ import msgspec
 from api.client.errors import check, connection_errors, foreign
 from api.client.patience import Clock
 from api.client.turn_stream import MEDIA_TYPE, TurnStream
+from shared.characters import is_visible
 from shared.errors import SettingsError
 
 CONNECT_S = 10.0
@@ -104,6 +105,6 @@ def _parse_address(url: str) -> httpx.URL:
 def _authorize(token: str) -> dict[str, str]:
     if not token:
         return {}
-    if not (token.isascii() and token.isprintable()) or " " in token:
+    if not is_visible(token):
         raise SettingsError("API_TOKEN: must be made of visible ASCII characters")
     return {"Authorization": f"Bearer {token}"}
