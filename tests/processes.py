@@ -2,10 +2,11 @@
 
 import asyncio
 import os
+import signal
 import sys
 from asyncio.subprocess import Process
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import httpx
 
@@ -46,6 +47,15 @@ async def run_processes(
             while not await _is_ready(client):
                 await asyncio.sleep(0.05)
         yield client
+
+
+async def hammer(process: Process) -> None:
+    """Tells it to stop, again and again until it has."""
+    while process.returncode is None:
+        with suppress(ProcessLookupError):
+            # Not `terminate`, which may take the exit code away from who waits for it.
+            os.kill(process.pid, signal.SIGTERM)
+        await asyncio.sleep(0.001)
 
 
 async def _is_ready(client: httpx.AsyncClient) -> bool:

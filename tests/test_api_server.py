@@ -14,6 +14,7 @@ import pytest
 
 from api.listener import bind
 from shared.redis import Redis
+from tests.processes import hammer
 from tests.turn_driver import TurnDriver
 
 WITHIN_S = 20
@@ -103,9 +104,7 @@ async def test_signal_after_signal_changes_nothing(tmp_path: Path, port: int) ->
         httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
     ):
         await until_it_lives(client)
-        while process.returncode is None:
-            process.terminate()
-            await asyncio.sleep(0.001)
+        await hammer(process)
     assert process.returncode == 0
 
 

@@ -6,7 +6,8 @@ import pytest
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import empty_checkpoint
 
-from worker.checkpoints import open_checkpoints, prepare_file
+from worker.checkpoints import open_checkpoints
+from worker.database import prepare_file
 from worker.errors import DatabaseUnusable
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
@@ -42,26 +43,6 @@ async def test_no_name_of_a_file_means_memory(
     prepare_file(Path(":memory:"))
     checkpoint_id = await put(Path(":memory:"))
     assert await latest(Path(":memory:")) == checkpoint_id
-
-
-def test_the_folder_is_made(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "checkpoints.sqlite"
-    prepare_file(path)
-    assert path.exists()
-
-
-def test_a_file_in_place_of_the_folder_is_told_in_the_system_s_words(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*File exists") as caught:
-        prepare_file(tmp_path / "file" / "checkpoints.sqlite")
-    assert caught.value.exit_code == 3
-    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*Not a directory"):
-        prepare_file(tmp_path / "file" / "deeper" / "checkpoints.sqlite")
-
-
-def test_a_folder_in_place_of_the_file_is_told_in_the_system_s_words(tmp_path: Path) -> None:
-    with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*Is a directory"):
-        prepare_file(tmp_path)
 
 
 async def test_a_file_that_is_no_database_is_told_in_sqlite_s_words(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from shared.chunks import type_of
 from shared.heartbeat import read_heartbeat
 from shared.redis import Redis
 from tests.fake_llama import FakeLlama, Reply
-from tests.processes import run_process
+from tests.processes import hammer, run_process
 from tests.service import Service, run_api, text_of
 
 
@@ -79,9 +79,7 @@ async def test_signal_after_signal_changes_nothing(
     settings = {"REDIS_URL": redis_url, "CHECKPOINT_DB": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"}
     async with run_process("worker", **settings) as worker:
         await wait_for_worker(redis)
-        while worker.returncode is None:
-            worker.terminate()
-            await asyncio.sleep(0.001)
+        await hammer(worker)
     assert worker.returncode == 0
 
 

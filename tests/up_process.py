@@ -44,7 +44,7 @@ class UpProcess:
 
     async def hear(self, text: str) -> str:
         """Waits for the first line with that text."""
-        await until(lambda: self._find(text) or self._readers[0].done(), WITHIN_S)
+        await until(lambda: self._find(text) or self._is_over(), WITHIN_S)
         line = self._find(text)
         assert line is not None, f"no {text!r} in:\n{self.output}\n{self._errors.decode()}"
         return line
@@ -68,8 +68,10 @@ class UpProcess:
 
     async def part(self, name: str) -> int:
         """Waits for that part to run."""
-        await until(lambda: name in self.parts() or self._readers[0].done(), WITHIN_S)
-        return self.parts()[name]
+        pids: list[int] = []
+        await until(lambda: pids.extend(self._find_part(name)) or pids or self._is_over(), WITHIN_S)
+        assert pids, f"no {name} in:\n{self.output}"
+        return pids[0]
 
     def left(self) -> list[int]:
         """Every process that it started and that still runs, itself not among them."""
@@ -84,6 +86,12 @@ class UpProcess:
             return any(file.readlink() == self._lock for file in (process / "fd").iterdir())
         except OSError:  # ended meanwhile
             return False
+
+    def _is_over(self) -> bool:
+        return self._readers[0].done()
+
+    def _find_part(self, name: str) -> list[int]:
+        return [pid for part, pid in self.parts().items() if part == name]
 
     def _find(self, text: str) -> str | None:
         return next((line for line in self.lines if text in line), None)
@@ -124,6 +132,7 @@ def _name_of(pid: int) -> str | None:
         command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     except OSError:
         return None
-    if "api.local.tether" in command:
+    # What is not yet the part: it has just been forked, or waits to become it.
+    if "api.cli" in command or "api.local.tether" in command:
         return None
     return next((name for program, name in PROGRAMS.items() if program in command), None)

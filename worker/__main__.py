@@ -20,6 +20,7 @@ from shared.errors import SettingsError
 from shared.logs import set_up_logs
 from shared.settings import load
 from shared.signals import STOP, ignore_stop_signals
+from worker.database import prepare_file
 from worker.errors import CannotStart
 from worker.settings import WorkerSettings
 
@@ -46,9 +47,10 @@ def _quit(*_: object) -> None:
 
 def _run(settings: WorkerSettings, *, wait: bool) -> None:
     set_up_logs(settings.LOG_LEVEL, settings.LOG_FORMAT)
+    prepare_file(settings.CHECKPOINT_DB)
     # Read when LangGraph is imported: types in the database that nobody registered stay shut.
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    # Imported only now, as it takes seconds: a bad setting is told at once.
+    # Imported only now, as it takes seconds: what cannot be used is told at once.
     from worker.main import serve
 
     uvloop.run(_serve_and_leave(serve(settings, wait=wait)))

@@ -10,15 +10,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from worker.errors import DatabaseUnusable
 
 
-def prepare_file(path: Path) -> None:
-    """Makes the folder and the file; raises DatabaseUnusable with what the system says."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("ab").close()
-    except OSError as error:
-        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be opened: {error}") from error
-
-
 def name_file(path: Path) -> str:
     """The absolute name: SQLite takes some relative ones for a database in memory."""
     return str(path.absolute())

@@ -13,7 +13,7 @@ from shared.lock import describe_process
 from shared.redis import Redis, open_redis
 from worker.agents.registry import Deps, build_agents
 from worker.answers import Answers
-from worker.checkpoints import open_checkpoints, prepare_file
+from worker.checkpoints import open_checkpoints
 from worker.insist import insist
 from worker.llama import open_llama
 from worker.llm import open_model
@@ -41,7 +41,6 @@ log = logging.getLogger(__name__)
 
 async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool = True) -> None:
     """Runs turns until told to stop; raises CannotStart or SettingsError when it cannot begin."""
-    prepare_file(settings.CHECKPOINT_DB)
     versions = {name: version(name) for name in LIBRARIES}
     log.info("Versions: %s", ", ".join(f"{name} {of}" for name, of in versions.items()))
     async with (

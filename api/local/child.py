@@ -64,7 +64,9 @@ class Child:
     async def stop(self) -> None:
         """Tells it to stop and waits; ends it by force after STOP_S, and what it left behind."""
         if self._process.returncode is None:
-            self._process.terminate()
+            with suppress(ProcessLookupError):
+                # Not `terminate`, which may take the exit code away from who waits for it.
+                os.kill(self._process.pid, signal.SIGTERM)
         try:
             async with asyncio.timeout(STOP_S):
                 await self._process.wait()

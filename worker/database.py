@@ -1,0 +1,14 @@
+"""The database's file, judged before anything is imported that takes seconds."""
+
+from pathlib import Path
+
+from worker.errors import DatabaseUnusable
+
+
+def prepare_file(path: Path) -> None:
+    """Makes the folder and the file; raises DatabaseUnusable with what the system says."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.open("ab").close()
+    except OSError as error:
+        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be opened: {error}") from error
