@@ -16,6 +16,7 @@ from api.client.transcript import Transcript
 from api.client.turn_stream import TurnStream
 from api.client.turnkeeper import TurnkeeperClient, open_client
 from shared.errors import TurnkeeperError
+from shared.reasons import HEAD
 
 DEFAULT_URL = "http://127.0.0.1:8010"
 
@@ -33,7 +34,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except TurnkeeperError as error:
-            say(f"turnkeeper: {error}")
+            say(f"{HEAD}{error}")
             ctx.exit(FAILED)
         except click.UsageError as error:
             error.show()
@@ -141,14 +142,14 @@ def _stream(turn: TurnStream, as_json: bool) -> NoReturn:
             last = event.type
     except KeyboardInterrupt:
         transcript.end_line()
-        say(f"turnkeeper: {_farewell(turn)}")
+        say(f"{HEAD}{_farewell(turn)}")
         sys.exit(INTERRUPTED)
     finally:
         transcript.end_line()
     if turn.thread_id and not as_json:
         transcript.note(f"thread {turn.thread_id}")
     if last not in EXIT_CODES:
-        say("turnkeeper: the turn has ended, and this program cannot tell how")
+        say(f"{HEAD}the turn has ended, and this program cannot tell how")
     sys.exit(EXIT_CODES.get(last, FAILED))
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import socket
-import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 
@@ -15,6 +14,7 @@ from api.app import create_app
 from api.hub import Hub
 from api.listener import bind, describe_refusal
 from api.settings import ApiSettings
+from shared.reasons import say_reason
 from shared.redis import open_redis
 from shared.signals import STOP, ignore_stop_signals
 
@@ -36,19 +36,23 @@ class Server(uvicorn.Server):
         """Leaves them alone: uvicorn would raise SIGTERM again after its proper end."""
         yield
 
+    def stop(self) -> None:
+        """Ends in order; asked again it changes nothing, where uvicorn would cut the streams."""
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Ends the streams, which would never end by themselves, then everything else."""
         self._farewell.set()
         await super().shutdown(sockets)
 
 
-def run(settings: ApiSettings) -> int:
-    """Serves until SIGTERM or Ctrl-C; answers the exit code."""
+def run(settings: ApiSettings, fd: int | None) -> int:
+    """Serves until SIGTERM or Ctrl-C, on the listening socket `fd` if given; the exit code."""
+    host, port = settings.API_HOST, settings.API_PORT
     try:
-        listener = bind(settings.API_HOST, settings.API_PORT)
+        listener = bind(host, port) if fd is None else socket.socket(fileno=fd)
     except OSError as error:
-        refusal = describe_refusal(settings.API_HOST, settings.API_PORT, error)
-        sys.stderr.write(f"turnkeeper: {refusal}\n")
+        say_reason(describe_refusal(host, port, error))
         return 1
     # uvicorn blames the application for a stream that was cut because its client had gone silent.
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != CUT_STREAM)
@@ -77,7 +81,7 @@ async def _serve(settings: ApiSettings, listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     async with open_server(settings) as server:
         for number in STOP:
-            asyncio.get_running_loop().add_signal_handler(number, server.handle_exit, number, None)
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
         logger.info("Listening on http://%s:%d", f"[{host}]" if ":" in host else host, port)
         await server.serve(sockets=[listener])
     ignore_stop_signals()

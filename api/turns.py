@@ -13,7 +13,7 @@ from api.cursor import check_cursor, parse_cursor
 from api.hub import Hub
 from api.openapi.chunks import stream_spec
 from api.openapi.examples import CANCELLED, DONE, FAILED, RUNNING, WAITING, answer_spec
-from api.openapi.operations import Accepting, Answering, Streaming
+from api.openapi.operations import Accepting, Answering, TakingTurn
 from api.openapi.problems import ADMISSION, problem_specs
 from api.schemas import Turn, present, turn_path
 from api.service import TurnService
@@ -83,7 +83,7 @@ async def post_turn(
     status_code=200,
     summary="Post a turn and follow it",
     tags=["turns"],
-    operation_class=Streaming,
+    operation_class=TakingTurn,
     responses={
         200: stream_spec("The chunks of the new turn; X-Turn-Id and X-Thread-Id say which."),
         **problem_specs(*ADMISSION, "gone"),

@@ -96,36 +96,52 @@ class _Chunk(Struct, frozen=True, kw_only=True, tag_field="type"):
 
 
 class Queued(_Chunk, frozen=True, kw_only=True, tag="queued"):
+    """The turn's place in the queue; the first chunk of every turn."""
+
     metadata: Place
 
 
 class Text(_Chunk, frozen=True, kw_only=True, tag="text"):
+    """`content` is the next piece of an answer."""
+
     metadata: Source
 
 
 class ToolUse(_Chunk, frozen=True, kw_only=True, tag="tool_use"):
+    """The agent calls a tool: `content` is its name, `metadata` the whole call."""
+
     metadata: ToolCall
 
 
 class ToolResult(_Chunk, frozen=True, kw_only=True, tag="tool_result"):
+    """A tool has answered: `content` is the beginning of its result."""
+
     metadata: ToolOutcome
 
 
 class Usage(_Chunk, frozen=True, kw_only=True, tag="usage"):
+    """A model call has ended: its tokens and speeds, as the model server stated them."""
+
     metadata: CallUsage
 
 
 class Done(_Chunk, frozen=True, kw_only=True, tag="done"):
+    """The turn's last chunk: it has succeeded."""
+
     metadata: Summary
     completed: bool = True
 
 
 class Error(_Chunk, frozen=True, kw_only=True, tag="error"):
+    """The turn's last chunk: it has failed; `content` says why, `metadata.code` too."""
+
     metadata: ErrorSummary
     completed: bool = True
 
 
 class Cancelled(_Chunk, frozen=True, kw_only=True, tag="cancelled"):
+    """The turn's last chunk: it was cancelled."""
+
     metadata: CancelSummary
     completed: bool = True
 

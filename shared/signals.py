@@ -12,6 +12,8 @@ def ignore_stop_signals() -> None:
     With its loop asyncio's handlers go, and with the interpreter Python's own.
     """
     loop = asyncio.get_running_loop()
+    # Removing a handler brings the default back for an instant, in which none may come.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
     for number in STOP:
         loop.remove_signal_handler(number)
         signal.signal(number, signal.SIG_IGN)

@@ -5,8 +5,9 @@ import os
 import signal
 import sys
 from asyncio.subprocess import Process
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from socket import socket
 
 import httpx
 
@@ -15,11 +16,23 @@ from api.listener import bind
 WITHIN_S = 60
 
 
-@asynccontextmanager
-async def run_process(*command: str, **environment: str) -> AsyncGenerator[Process]:
+def run_process(*command: str, **environment: str) -> AbstractAsyncContextManager[Process]:
     """`python -m …` with these variables; ended at the end, in order if it can be."""
+    return _run(command, environment)
+
+
+def run_api(listener: socket, **environment: str) -> AbstractAsyncContextManager[Process]:
+    """The API on a socket that listens already."""
+    fd = listener.fileno()
+    return _run(("api", "--fd", str(fd)), environment, fds=[fd])
+
+
+@asynccontextmanager
+async def _run(
+    command: Sequence[str], environment: Mapping[str, str], fds: Sequence[int] = ()
+) -> AsyncGenerator[Process]:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", *command, env={**os.environ, **environment}
+        *(sys.executable, "-m", *command), env={**os.environ, **environment}, pass_fds=fds
     )
     try:
         yield process
@@ -34,28 +47,29 @@ async def run_processes(
     redis_url: str, llama_url: str, database: str, **environment: str
 ) -> AsyncGenerator[httpx.AsyncClient]:
     """Worker and API, and a client of them once they are ready for turns."""
-    with bind("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
     shared = {"REDIS_URL": redis_url, "LOG_LEVEL": "WARNING", **environment}
     worker = {"LLAMA_BASE_URL": llama_url, "CHECKPOINT_DB": database}
-    async with (
-        run_process("worker", **shared, **worker),
-        run_process("api", **shared, API_PORT=str(port)),
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client,
-    ):
-        async with asyncio.timeout(WITHIN_S):
-            while not await _is_ready(client):
-                await asyncio.sleep(0.05)
-        yield client
+    with bind("127.0.0.1", 0) as listener:
+        base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        async with (
+            run_process("worker", **shared, **worker),
+            run_api(listener, **shared),
+            httpx.AsyncClient(base_url=base_url, timeout=30) as client,
+        ):
+            listener.close()  # it is the API's now
+            async with asyncio.timeout(WITHIN_S):
+                while not await _is_ready(client):
+                    await asyncio.sleep(0.05)
+            yield client
 
 
-async def hammer(process: Process) -> None:
+async def hammer(process: Process, number: signal.Signals) -> None:
     """Tells it to stop, again and again until it has."""
     while process.returncode is None:
         with suppress(ProcessLookupError):
             # Not `terminate`, which may take the exit code away from who waits for it.
-            os.kill(process.pid, signal.SIGTERM)
-        await asyncio.sleep(0.001)
+            os.kill(process.pid, number)
+        await asyncio.sleep(0.0001)
 
 
 async def _is_ready(client: httpx.AsyncClient) -> bool:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.fake_llama import FakeLlama
 from tests.until import until
-from tests.up_process import UpProcess, run_up
+from tests.up_process import WITHIN_S, UpProcess, run_up
 
 RESTLESS = """
 import subprocess
@@ -147,7 +147,6 @@ async def test_ctrl_c_twice_and_more_is_as_orderly_as_once(tmp_path: Path) -> No
     assert "ended by force" not in up.output
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's end")
 async def test_nothing_is_left_when_it_is_killed_itself(tmp_path: Path) -> None:
     async with run_up(tmp_path) as up:
         await up.part("worker")
@@ -159,6 +158,17 @@ async def test_nothing_is_left_when_it_is_killed_itself(tmp_path: Path) -> None:
             await stop(next_one)
 
 
+async def test_ctrl_c_while_the_rest_is_stopped_leaves_nothing_out(tmp_path: Path) -> None:
+    async with run_up(tmp_path) as up:
+        os.kill(await up.part("worker"), signal.SIGSTOP)
+        os.kill(await up.part("api"), signal.SIGKILL)
+        await until(lambda: "api" not in up.parts())
+        up.interrupt()
+        assert await up.end() == (1, "turnkeeper: api was ended by SIGKILL\n")
+        assert up.left() == []
+    assert "worker | has not stopped within 15 s: ended by force" in up.lines
+
+
 async def test_it_stops_when_nobody_listens_any_more(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     up = await asyncio.create_subprocess_exec(
@@ -168,5 +178,10 @@ async def test_it_stops_when_nobody_listens_any_more(tmp_path: Path) -> None:
     )
     os.close(writer)
     os.close(reader)
-    _, errors = await up.communicate()
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            _, errors = await up.communicate()
+    finally:
+        if up.returncode is None:
+            up.kill()
     assert (up.returncode, errors) == (0, b"")

@@ -73,13 +73,14 @@ async def test_it_can_be_stopped_before_it_has_begun(tmp_path: Path, number: int
     assert b"Traceback" not in said
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_signal_after_signal_changes_nothing(
-    redis_url: str, redis: Redis, tmp_path: Path
+    redis_url: str, redis: Redis, tmp_path: Path, number: signal.Signals
 ) -> None:
     settings = {"REDIS_URL": redis_url, "CHECKPOINT_DB": str(tmp_path / "db"), "LOG_LEVEL": "ERROR"}
     async with run_process("worker", **settings) as worker:
         await wait_for_worker(redis)
-        await hammer(worker)
+        await hammer(worker, number)
     assert worker.returncode == 0
 
 

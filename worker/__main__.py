@@ -18,6 +18,7 @@ import uvloop
 
 from shared.errors import SettingsError
 from shared.logs import set_up_logs
+from shared.reasons import say_reason
 from shared.settings import load
 from shared.signals import STOP, ignore_stop_signals
 from worker.database import prepare_file
@@ -74,7 +75,7 @@ async def _serve_and_leave(serving: Coroutine[Any, Any, None]) -> None:
 
 
 def _say(error: Exception, exit_code: int) -> int:
-    sys.stderr.write(f"turnkeeper: {error}\n")
+    say_reason(error)
     return exit_code
 
 

@@ -11,13 +11,12 @@ from api.local.console import Console
 from api.local.outlet import Outlet
 from api.local.part import Part
 from api.local.tether import tethered
+from shared.reasons import HEAD
 
 STOP_S = 15.0
 """More than the 10 s in which the worker promises to stop."""
 LINGER_S = 1.0
 """For what is still in the pipe, which a process of an agent may hold open."""
-OURS = "turnkeeper: "
-"""Begins the line in which a process of this project says why it ends."""
 
 
 class Child:
@@ -42,7 +41,7 @@ class Child:
                 stdin=DEVNULL,
                 stdout=outlet.end,
                 stderr=STDOUT,
-                pass_fds=[lock],
+                pass_fds=[lock, *part.fds],
                 start_new_session=True,
             )
         except BaseException:
@@ -77,11 +76,12 @@ class Child:
         await self._process.wait()
         await asyncio.wait({self._telling}, timeout=LINGER_S)
         self._telling.cancel()
+        await asyncio.wait({self._telling})
         self._outlet.close()
 
     async def _tell(self) -> None:
         async for line in self._outlet.lines():
             self._console.tell(self.name, line)
             self._last_line = line.strip() or self._last_line
-            if line.startswith(OURS):
-                self._reason = line.removeprefix(OURS)
+            if line.startswith(HEAD):
+                self._reason = line.removeprefix(HEAD)

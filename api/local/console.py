@@ -1,11 +1,14 @@
 """The one terminal that several processes write to."""
 
 import asyncio
+import errno
 import os
 import sys
-from pathlib import Path
+
+from api.client.terminal import clean
 
 PREFIX = "{:<6} | "
+GONE = (errno.EPIPE, errno.EIO)
 
 
 class Console:
@@ -19,17 +22,15 @@ class Console:
 
     def tell(self, name: str, line: str) -> None:
         """Writes a line of the part `name`."""
-        self.write(PREFIX.format(name) + line)
+        self.write(PREFIX.format(name) + clean(line))
 
-    def write(self, line: str) -> None:
-        """Writes a line as it is."""
+    def write(self, text: str) -> None:
+        """Writes a line as it is; one that the disk, say, has no room for is lost."""
+        rest = f"{text}\n".encode(errors="replace")
         try:
-            sys.stdout.write(f"{line}\n")
-            sys.stdout.flush()
-        except OSError:
-            self._fall_silent()
-
-    def _fall_silent(self) -> None:
-        self._gone.set()
-        with Path(os.devnull).open("w") as nothing:
-            os.dup2(nothing.fileno(), sys.stdout.fileno())
+            while rest:
+                # Unbuffered: what could not be written must not come back at the end.
+                rest = rest[os.write(sys.stdout.fileno(), rest) :]
+        except OSError as error:
+            if error.errno in GONE:
+                self._gone.set()

@@ -4,10 +4,12 @@ import asyncio
 import os
 import re
 import socket
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from api.local.console import Console
 from api.local.errors import CannotStart
 from shared.lock import Lock
 
@@ -15,20 +17,30 @@ LOCK = "up.lock"
 PRIVATE = 0o700
 OWNER = re.compile(r"process (\d+) on (.*)")
 RETRY_S = 0.1
+HEIRS_S = 30.0
+"""More than the worker may take to stop."""
 
 
 @asynccontextmanager
-async def own_folder(folder: Path) -> AsyncGenerator[Lock]:
-    """Makes the folder and holds it; raises CannotStart.
-
-    The processes of an `up` that was killed hold it until they have stopped: they are waited for.
-    """
+async def own_folder(folder: Path, console: Console) -> AsyncGenerator[Lock]:
+    """Makes the folder and holds it; raises CannotStart."""
     with _lock_of(make_folder(folder)) as lock:
-        while not lock.take():
-            if not _is_dead(lock.owner()):
-                raise CannotStart(f"The folder {folder} is in use by {lock.owner() or 'others'}.")
-            await asyncio.sleep(RETRY_S)
+        if not lock.take():
+            await _await_heirs(lock, folder, console)
         yield lock
+
+
+async def _await_heirs(lock: Lock, folder: Path, console: Console) -> None:
+    """Waits for the processes of an `up` that was killed, which hold the folder until they stop."""
+    owner = lock.owner() or "another process"
+    if not _is_dead(owner):
+        raise CannotStart(f"The folder {folder} is in use by {owner}.")
+    console.tell("up", f"waiting for what {owner} has left running")
+    patience = time.monotonic() + HEIRS_S
+    while not lock.take():
+        if time.monotonic() > patience:
+            raise CannotStart(f"The folder {folder} is in use by what {owner} has left running.")
+        await asyncio.sleep(RETRY_S)
 
 
 def make_folder(folder: Path) -> Path:

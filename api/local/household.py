@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, NoReturn, Self
 
 from api.local.child import Child
@@ -16,7 +17,7 @@ class Household:
     def __init__(self, lock: int, console: Console) -> None:
         self._lock = lock
         self._console = console
-        self._floors: list[list[Child]] = []
+        self._layers: list[list[Child]] = []
         self._watching: set[asyncio.Task[None]] = set()
         self._death: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -24,19 +25,26 @@ class Household:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Tells them to stop and waits for them."""
+        """Tells them to stop and waits for them, whoever cancels meanwhile."""
         for watch in self._watching:
             watch.cancel()
-        for floor in reversed(self._floors):
-            await asyncio.gather(*(child.stop() for child in floor))
+        stopping = asyncio.create_task(self._stop())
+        while not stopping.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(stopping)
+        stopping.result()
+
+    async def _stop(self) -> None:
+        for layer in reversed(self._layers):
+            await asyncio.gather(*(child.stop() for child in layer))
 
     async def start(self, *parts: Part) -> None:
         """Starts these, which may use what was started before and not each other."""
-        floor: list[Child] = []
-        self._floors.append(floor)
+        layer: list[Child] = []
+        self._layers.append(layer)
         for part in parts:
             child = await Child.start(part, self._lock, self._console)
-            floor.append(child)
+            layer.append(child)
             self._watching.add(asyncio.create_task(self._watch(child)))
 
     async def live(self, beginning: Coroutine[Any, Any, None]) -> NoReturn:

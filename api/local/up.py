@@ -3,17 +3,17 @@
 import asyncio
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from api.local.console import Console
 from api.local.folder import make_folder, own_folder
 from api.local.household import Household
 from api.local.interruption import Interruption
-from api.local.llama import llama_part, reserve_port
+from api.local.llama import llama_part
 from api.local.options import Options
+from api.local.places import Places, reserve_places
 from api.local.readiness import wait_for_redis, wait_until_ready
-from api.local.service import api_part, service_environment, worker_part
-from api.local.valkey import socket_in, valkey_part
+from api.local.service import api_part, worker_part
+from api.local.valkey import socket_url, valkey_part
 
 
 async def up(options: Options, interruption: Interruption) -> None:
@@ -33,33 +33,31 @@ async def up(options: Options, interruption: Interruption) -> None:
 
 
 async def _serve(options: Options, console: Console) -> None:
-    async with own_folder(options.data) as lock:
+    async with own_folder(options.data, console) as lock:
         make_folder(options.valkey_folder)
-        with socket_in(options.valkey_folder) as socket, reserve_port() as llama_port:
+        with reserve_places(options) as places:
             async with Household(lock.fileno, console) as household:
-                beginning = _begin(options, console, household, socket, llama_port)
-                await household.live(beginning)
+                await household.live(_begin(options, places, household, console))
 
 
-async def _begin(
-    options: Options, console: Console, household: Household, socket: Path, llama_port: int
-) -> None:
+async def _begin(options: Options, places: Places, household: Household, console: Console) -> None:
     began = time.monotonic()
     console.tell("up", f"starting {options.summary}; the data is in {options.data}")
-    environment = service_environment(options, socket, llama_port)
     if options.redis_url is None:
-        await household.start(valkey_part(options.valkey_folder, socket))
-        await wait_for_redis(environment["REDIS_URL"])
+        await household.start(valkey_part(options.valkey_folder, places.valkey))
+        await wait_for_redis(socket_url(places.valkey))
     if options.model is not None:
-        await household.start(llama_part(options.model, llama_port))
-    await household.start(worker_part(environment), api_part(environment))
-    await wait_until_ready(options.url, console)
-    announce(console, options, time.monotonic() - began)
+        await household.start(llama_part(options.model, places.llama_port))
+    await household.start(worker_part(options, places), api_part(options, places))
+    url = places.url
+    places.api.close()  # it is the API's now
+    await wait_until_ready(url, console)
+    console.tell("up", f"ready in {time.monotonic() - began:.1f} s at {url}; Ctrl-C stops it all")
+    console.write(f"\n  {_example(url, guarded=options.guarded)}\n")
 
 
-def announce(console: Console, options: Options, seconds: float) -> None:
-    """The address, and a line that can be pasted into another terminal."""
-    token = ' -H "Authorization: Bearer $API_TOKEN"' if options.guarded else ""
+def _example(url: str, *, guarded: bool) -> str:
+    """A line that can be pasted into another terminal."""
+    token = ' -H "Authorization: Bearer $API_TOKEN"' if guarded else ""
     body = """'{"text": "Say hello in five words."}'"""
-    console.tell("up", f"ready in {seconds:.1f} s at {options.url}; Ctrl-C stops everything")
-    console.write(f"\n  curl -N{token} {options.url}/turns/stream -d {body}\n")
+    return f"curl -N{token} {url}/turns/stream -d {body}"

@@ -32,17 +32,6 @@ MEDIA_TYPE = "text/event-stream"
 
 Seq = Annotated[int, Meta(ge=1, description="Counts the turn's chunks from 1 without a gap.")]
 
-MEANING = {
-    "queued": "The turn's place in the queue; the first chunk of every turn.",
-    "text": "`content` is the next piece of an answer.",
-    "tool_use": "The agent calls a tool: `content` is its name, `metadata` the whole call.",
-    "tool_result": "A tool has answered: `content` is the beginning of its result.",
-    "usage": "A model call has ended: its tokens and speeds, as the model server stated them.",
-    "done": "The turn's last chunk: it has succeeded.",
-    "error": "The turn's last chunk: it has failed; `content` says why, `metadata.code` too.",
-    "cancelled": "The turn's last chunk: it was cancelled.",
-}
-
 SOURCE = Source("lc_run--01a22cee-8ac6-74b4-b7af-67719db8b60c")
 TURN: tuple[chunks.Chunk, ...] = (
     Queued(turn_id=TURN_ID, metadata=Place(position=1)),
@@ -133,7 +122,7 @@ def _number(kind: type[Struct]) -> type[Struct]:
         f"{kind.__name__}Chunk",
         [("seq", Seq)],
         bases=(kind,),
-        namespace={"__doc__": MEANING.get(tag_of(kind))},
+        namespace={"__doc__": kind.__doc__},
         module=__name__,
         tag_field="type",
         tag=tag_of(kind),

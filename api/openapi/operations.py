@@ -45,7 +45,7 @@ class Answering(Operation):
 
 
 @dataclass
-class Streaming(Answering):
+class TakingTurn(Answering):
     """An operation that takes a turn, which its handler reads by itself."""
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Streaming(Answering):
 
 
 @dataclass
-class Accepting(Streaming):
+class Accepting(TakingTurn):
     """An operation that takes a turn and says where it is found."""
 
     def __post_init__(self) -> None:

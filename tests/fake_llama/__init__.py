@@ -38,8 +38,6 @@ Not modelled, with the recordings of it, which are not replayed:
 - slots saved to files, restored and erased: g_slot_save g_slot_restart_ok g_slot_after_restart
 - more than one slot; `id_slot` is ignored
 - the end of idle keep-alive connections; pipelined, chunked or `Expect: 100-continue` requests
-- what a client library made of an answer: lc_base_progress lc_base_reasoning lc_sub_progress
-  lc_sub_reasoning
 """
 
 from tests.fake_llama.script import Call, Reply

@@ -43,7 +43,10 @@ class FakeLlama:
         self._started = f"Process-Start-Time-Unix: {int(time.time())}\r\n"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port)
+        reserved = self.port != 0
+        self._server = await asyncio.start_server(
+            self._accept, "127.0.0.1", self.port, reuse_port=reserved
+        )
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

@@ -8,5 +8,5 @@ the counters, is on lines of its own.
 
 The first letter of a name is the subject: a plain chats; b tool calls; c reasoning; d refusals,
 limits, servers that load or die; e clients that leave; f two requests for one slot; g the prompt
-cache; h characters of several tokens; i pings; j the other endpoints.
+cache and slots kept in files; h characters of several tokens; i pings; j the other endpoints.
 """
