@@ -162,7 +162,7 @@ async def test_ctrl_c_while_the_rest_is_stopped_leaves_nothing_out(tmp_path: Pat
     async with run_up(tmp_path) as up:
         os.kill(await up.part("worker"), signal.SIGSTOP)
         os.kill(await up.part("api"), signal.SIGKILL)
-        await until(lambda: "api" not in up.parts())
+        await up.hear("stopping the rest")
         up.interrupt()
         assert await up.end() == (1, "turnkeeper: api was ended by SIGKILL\n")
         assert up.left() == []

@@ -54,7 +54,9 @@ class Household:
             await asyncio.wait({begun, self._death}, return_when=asyncio.FIRST_COMPLETED)
             if begun.done():
                 begun.result()
-            raise PartDied(await self._death)
+            obituary = await self._death
+            self._console.tell("up", f"{obituary}; stopping the rest")
+            raise PartDied(obituary)
         finally:
             begun.cancel()
             await asyncio.wait({begun})
