@@ -7,9 +7,9 @@ from litestar import Request, Response
 from litestar.config.cors import CORSConfig
 from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
-from api.hosts import WILDCARDS, host_name, is_address, is_loopback
 from api.problems import problem_response
 from api.settings import ApiSettings
+from shared.hosts import WILDCARDS, host_name, is_address, is_loopback
 
 OPEN_PATHS = "/health/"
 DEFAULT_PORTS = {"http": ":80", "https": ":443"}

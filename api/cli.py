@@ -44,6 +44,8 @@ class Commands(click.Group):
 @click.group(cls=Commands)
 def main() -> None:
     """Durable chat turns for one local model."""
+    if cast(Any, sys.stdout) is None:  # closed by whoever started this
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     cast("io.TextIOWrapper[Any]", sys.stdout).reconfigure(errors="replace")
 
 
@@ -51,18 +53,21 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print what is re
 
 
 @main.command()
-@click.option("--data", type=Path, default="data", show_default=True, help="Where all is kept.")
+@click.option("--data", default="data", show_default=True, help="The folder that keeps all.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Of the API; API_PORT otherwise.")
 @click.option("--model", type=Path, help="A GGUF file in place of the small model.")
-def up(data: Path, port: int | None, model: Path | None) -> None:
+def up(data: str, port: int | None, model: Path | None) -> None:
     """Run everything on this machine: Valkey, llama.cpp with a model, worker and API.
 
     A server of your own that REDIS_URL or LLAMA_BASE_URL names is used instead.
     """
-    # Imported only now, as the other commands need not wait for it.
+    # Imported only now, as the other commands need not wait for it; the first takes the signals.
+    from api.local.interruption import Interruption
+
+    interruption = Interruption()
     from api.local.command import run_up
 
-    run_up(data, port, model)
+    run_up(data, port, model, interruption)
 
 
 @main.command("api")

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, SecretStr, ValidationInfo, field_validator
 
-from api.hosts import is_loopback
 from shared.agents import BUILT_IN
 from shared.characters import is_visible
+from shared.hosts import is_loopback
 from shared.settings import SharedSettings, parse_agents
 
 ORIGIN = re.compile(r"\*|https?://[^/\s*,]+")

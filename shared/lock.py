@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Self
 
 
-def describe_process() -> str:
-    """This process, as another one would look for it."""
-    return f"process {os.getpid()} on {socket.gethostname()}"
+def describe_process(pid: int | None = None) -> str:
+    """A process of this machine, this one by default, as another one would look for it."""
+    return f"process {pid or os.getpid()} on {socket.gethostname()}"
+
+
+LONGEST_OWNER = 300
+"""Bytes."""
 
 
 class Lock:
@@ -17,31 +21,24 @@ class Lock:
 
     def __init__(self, path: Path) -> None:
         """Opens the file, which makes it; raises OSError."""
-        self._file = path.open("a+")
+        self.fileno = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK, 0o600)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    @property
-    def fileno(self) -> int:
-        """The descriptor that the lock belongs to."""
-        return self._file.fileno()
+        os.close(self.fileno)
 
     def take(self) -> bool:
-        """False while another process holds it."""
+        """False while another process holds it; raises OSError when it cannot be written."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.fileno, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        self._file.truncate(0)
-        self._file.write(describe_process())
-        self._file.flush()
+        os.ftruncate(self.fileno, 0)
+        os.pwrite(self.fileno, describe_process().encode(), 0)
         return True
 
     def owner(self) -> str:
         """Who holds it, or was the last to; empty when nobody said so."""
-        self._file.seek(0)
-        return self._file.read().strip()
+        return os.pread(self.fileno, LONGEST_OWNER, 0).decode(errors="replace").strip()

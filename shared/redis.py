@@ -1,9 +1,11 @@
 """Connections to Redis, and its errors as ours."""
 
+import sys
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, cast
 
+from redis._parsers import base, hiredis
 from redis.asyncio import ConnectionPool, Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
@@ -21,9 +23,23 @@ AWAY = (RedisConnectionError, RedisTimeoutError, OSError)
 
 def connection_pool(url: str) -> ConnectionPool:
     """Connections made when they are needed; waiting for an answer has no limit of time."""
+    _mend_timeouts()
     keepalive = {} if url.startswith("unix:") else {"socket_keepalive": True}
     pool = cast(Any, ConnectionPool)
     return pool.from_url(url, socket_connect_timeout=CONNECT_S, **keepalive)
+
+
+def _mend_timeouts() -> None:
+    """Lets a cancelled task use connections, to clean up, below Python 3.11.3 too.
+
+    There an asyncio.timeout that expires in such a task raises CancelledError. redis-py 5.3 avoids
+    it, except in its parsers; this may go with Python 3.11.2, which Debian 12 has.
+    """
+    if sys.version_info < (3, 11, 3):
+        from async_timeout import timeout
+
+        for parser in (hiredis, base):
+            cast(Any, parser).async_timeout = timeout
 
 
 @asynccontextmanager

@@ -78,12 +78,20 @@ async def test_a_browser_gets_the_page(api: httpx.AsyncClient, accept: str, path
 
 @pytest.mark.parametrize(
     "accept",
-    ["*/*", "", "application/json", "text/html;q=0.5, application/json", "image/png", ";,/"],
+    [
+        *("*/*", "", "application/json", "text/html;q=0.5, application/json", "image/png"),
+        *(";,/", "text/html;q=inf"),
+    ],
 )
 async def test_everybody_else_gets_json(api: httpx.AsyncClient, accept: str) -> None:
     answer = await api.get("/schema", headers={"Accept": accept})
     assert answer.headers["content-type"] == "application/json"
     assert answer.headers["vary"] == "Accept"
+
+
+async def test_only_who_gets_gets_the_page(api: httpx.AsyncClient) -> None:
+    answer = await api.options("/schema", headers={"Accept": BROWSER})
+    assert answer.content == b""
 
 
 async def test_json_is_the_answer_to_no_wish_at_all(api: httpx.AsyncClient) -> None:

@@ -73,6 +73,12 @@ async def test_an_idle_server() -> None:
         )
 
 
+async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with FakeLlama() as fake, client_of(fake.base_url) as llama:
+        assert (await llama.status()).llama == "ok"
+
+
 async def test_a_server_at_work() -> None:
     gate = asyncio.Event()
     reply = Reply("a", prompt_tokens=30, cached=10, gate=gate)

@@ -41,6 +41,12 @@ async def test_a_request_asks_for_all_that_the_server_can_tell() -> None:
     }
 
 
+async def test_no_proxy_stands_before_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    async with FakeLlama() as llama:
+        assert await ask(llama)
+
+
 async def test_settings_shape_the_request() -> None:
     extra = {"temperature": 0.5, "chat_template_kwargs": {"x": 1}, "timings_per_token": False}
     async with FakeLlama() as llama:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import sys
 from asyncio.subprocess import PIPE
@@ -48,12 +47,11 @@ async def test_what_is_asked_of_a_service_is_answered(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     agents = {"AGENTS": "mine=my_agents:build", "PYTHONPATH": str(tmp_path)}
     async with run_up(tmp_path / "data", **agents) as up:
-        ready = re.search(r"http://\S+:\d+", await up.hear("ready in"))
-        assert ready
+        url = await up.ready()
         for command in asked():
             if not shutil.which(command.split()[0]):  # curl, or uv
                 continue
-            code, output, errors = await run(command, ready[0])
+            code, output, errors = await run(command, url)
             assert code == 0, (command, errors)
             assert output.strip(), (command, errors)
             assert '"type":"about:blank"' not in output, command

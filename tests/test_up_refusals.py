@@ -30,7 +30,7 @@ async def refusal(up: UpProcess) -> str:
         (["--data", "/dev/null/x"], {}, "The folder /dev/null/x cannot be used for data: Not a"),
         (["--data", "/proc"], {}, "The folder /proc cannot be used for data: No such file"),
         (["--model", "no.gguf"], {}, "The model no.gguf cannot be read: No such file or directory"),
-        (["--model", "/"], {}, "The model / cannot be read: Is a directory"),
+        (["--model", "/"], {}, "The model / is not a file."),
         (["--model", __file__], {}, f"The model {__file__} is not a GGUF file"),
         (
             ["--model", "my.gguf"],
@@ -38,7 +38,13 @@ async def refusal(up: UpProcess) -> str:
             "--model is for the server started here, LLAMA_BASE_URL names another.",
         ),
         ([], {"API_HOST": "0.0.0.0"}, "API_HOST: 0.0.0.0 is open to others"),
-        ([], {"API_HOST": "no.such.host.invalid", "API_TOKEN": "t"}, "cannot listen on no.such"),
+        (
+            [],
+            {"API_HOST": "a..b", "API_TOKEN": "t"},
+            "cannot listen on a..b:0: Name or service not",
+        ),
+        (["--data", " "], {}, "--data is empty."),
+        (["--data", "\udcff"], {}, "--data must be UTF-8."),
         ([], {"REDIS_URL": "http://127.0.0.1"}, "REDIS_URL: must begin with redis://"),
         ([], {"MAX_QUEUE": "many"}, "MAX_QUEUE: "),
     ],

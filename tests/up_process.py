@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sys
 import uuid
@@ -21,6 +22,7 @@ PROGRAMS = {
     "-m api": "api",
 }
 """What is in the command line of a part, by which it is known; the longer ones first."""
+EMBEDDED = {*PROGRAMS.values()}
 
 
 class UpProcess:
@@ -48,6 +50,18 @@ class UpProcess:
         line = self._find(text)
         assert line is not None, f"no {text!r} in:\n{self.output}\n{self._errors.decode()}"
         return line
+
+    async def ready(self) -> str:
+        """The address that it tells once a turn would run."""
+        address = re.search(r"http://\S+:\d+", await self.hear("ready in"))
+        assert address
+        return address[0]
+
+    async def stop(self, number: int = signal.SIGTERM) -> None:
+        """Tells it to stop, and sees that it does so in order."""
+        self.process.send_signal(number)
+        assert await self.end() == (0, "")
+        assert self.left() == []
 
     async def end(self) -> tuple[int, str]:
         """Waits for its end; its exit code and standard error."""

@@ -7,6 +7,8 @@ from worker.errors import DatabaseUnusable
 
 def prepare_file(path: Path) -> None:
     """Makes the folder and the file; raises DatabaseUnusable with what the system says."""
+    if path.is_fifo():  # which nobody may ever read
+        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be opened: {path} is not a file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.open("ab").close()

@@ -11,6 +11,7 @@ import httpx
 import msgspec
 from msgspec import Struct
 
+from shared.hosts import is_local
 from shared.requests import ModelStatus, Slot
 from worker.settings import WorkerSettings
 
@@ -111,5 +112,7 @@ async def open_llama(settings: WorkerSettings) -> AsyncGenerator[LlamaServer]:
     """A client of the endpoints beside `/v1`."""
     headers = {"Authorization": f"Bearer {settings.LLAMA_API_KEY.get_secret_value()}"}
     root = settings.LLAMA_BASE_URL.rstrip("/").removesuffix("/v1")
-    async with httpx.AsyncClient(base_url=root, headers=headers, timeout=PROBE_S) as client:
+    async with httpx.AsyncClient(
+        base_url=root, headers=headers, timeout=PROBE_S, trust_env=not is_local(root)
+    ) as client:
         yield LlamaServer(client)

@@ -13,6 +13,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 
+from shared.hosts import is_local
 from worker.settings import WorkerSettings
 
 CONNECT_S = 10.0
@@ -52,7 +53,8 @@ class ChatLlama(ChatOpenAI):
 async def open_model(settings: WorkerSettings) -> AsyncGenerator[ChatLlama]:
     """The model; its connections are closed at the end."""
     timeout = openai.Timeout(None, connect=CONNECT_S)
-    async with openai.DefaultAsyncHttpxClient(timeout=timeout) as client:
+    trust_env = not is_local(settings.LLAMA_BASE_URL)
+    async with openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=trust_env) as client:
         yield ChatLlama(
             base_url=settings.LLAMA_BASE_URL,
             model=settings.LLAMA_MODEL,

@@ -32,7 +32,7 @@ async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
     Raises DatabaseUnusable when there can be no lock.
     """
     with _lock_of(database) as lock:
-        while not lock.take():
+        while not _take(lock):
             if not wait:
                 raise DatabaseTaken(f"{database} belongs to {lock.owner() or 'a worker'}.")
             await asyncio.sleep(RETRY_S)
@@ -52,6 +52,13 @@ async def await_queue(redis: Redis, database: Path, *, wait: bool) -> None:
         if not wait and time.monotonic() > patience:
             raise QueueTaken(f"The queue belongs to {beat.worker}, with {beat.database}.")
         await asyncio.sleep(RETRY_S)
+
+
+def _take(lock: Lock) -> bool:
+    try:
+        return lock.take()
+    except OSError as error:
+        raise DatabaseUnusable(f"CHECKPOINT_DB cannot be locked: {error}") from error
 
 
 def _lock_of(database: Path) -> Lock:

@@ -14,12 +14,11 @@ from api.client.patience import Clock
 from api.client.turn_stream import MEDIA_TYPE, TurnStream
 from shared.characters import is_visible
 from shared.errors import SettingsError
+from shared.hosts import is_local
 
 CONNECT_S = 10.0
 SILENCE_S = 45.0
 """The server pings each 15 s; a connection on which nothing comes for this long is dead."""
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Answer(NamedTuple):
@@ -86,8 +85,7 @@ def open_client(
         base_url=address,
         headers=_authorize(token),
         timeout=httpx.Timeout(silence_s, connect=CONNECT_S),
-        # A proxy cannot reach this machine's own loopback.
-        trust_env=address.host not in LOOPBACK,
+        trust_env=not is_local(url),
     ) as http:
         yield TurnkeeperClient(http, clock)
 

@@ -7,6 +7,7 @@ from asyncio.subprocess import DEVNULL, STDOUT, Process
 from contextlib import suppress
 from typing import Self
 
+from api.client.terminal import preview
 from api.local.console import Console
 from api.local.outlet import Outlet
 from api.local.part import Part
@@ -15,6 +16,7 @@ from shared.reasons import HEAD
 
 STOP_S = 15.0
 """More than the 10 s in which the worker promises to stop."""
+REASON_WIDTH = 300
 LINGER_S = 1.0
 """For what is still in the pipe, which a process of an agent may hold open."""
 
@@ -22,8 +24,10 @@ LINGER_S = 1.0
 class Child:
     """A process in a session of its own: Ctrl-C in the terminal reaches only its parent."""
 
-    def __init__(self, name: str, process: Process, outlet: Outlet, console: Console) -> None:
-        self.name = name
+    def __init__(self, part: Part, process: Process, outlet: Outlet, console: Console) -> None:
+        self.name = part.name
+        self.pid = process.pid
+        self._hushed = part.hushed
         self._process = process
         self._outlet = outlet
         self._console = console
@@ -31,8 +35,8 @@ class Child:
         self._telling = asyncio.create_task(self._tell())
 
     @classmethod
-    async def start(cls, part: Part, lock: int, console: Console) -> Self:
-        """`lock` is a descriptor that the process keeps open as long as it lives."""
+    async def start(cls, part: Part, console: Console) -> Self:
+        """Starts the process; raises OSError."""
         outlet = await Outlet.open()
         try:
             process = await asyncio.create_subprocess_exec(
@@ -41,7 +45,7 @@ class Child:
                 stdin=DEVNULL,
                 stdout=outlet.end,
                 stderr=STDOUT,
-                pass_fds=[lock, *part.fds],
+                pass_fds=part.fds,
                 start_new_session=True,
             )
         except BaseException:
@@ -49,15 +53,15 @@ class Child:
             raise
         finally:
             outlet.leave_end()
-        return cls(part.name, process, outlet, console)
+        return cls(part, process, outlet, console)
 
     async def obituary(self) -> str:
         """Waits for its end; answers how it came about."""
         code = await self._process.wait()
         await asyncio.wait({self._telling}, timeout=LINGER_S)
         if code < 0:
-            return f"{self.name} was ended by {signal.Signals(-code).name}"
-        reason = self._reason or self._last_line or "it said nothing"
+            return f"{self.name} was ended by {_name_signal(-code)}"
+        reason = preview(self._reason or self._last_line, REASON_WIDTH) or "it said nothing"
         return f"{self.name} ended with exit code {code}: {reason}"
 
     async def stop(self) -> None:
@@ -81,7 +85,16 @@ class Child:
 
     async def _tell(self) -> None:
         async for line in self._outlet.lines():
-            self._console.tell(self.name, line)
+            if not self._hushed or self._hushed not in line:
+                self._console.tell(self.name, line)
             self._last_line = line.strip() or self._last_line
             if line.startswith(HEAD):
                 self._reason = line.removeprefix(HEAD)
+
+
+def _name_signal(number: int) -> str:
+    """The name, if it has one: most of the real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

@@ -13,14 +13,14 @@ from api.settings import ApiSettings
 from shared.settings import load
 
 
-def run_up(data: Path, port: int | None, model: Path | None) -> None:
+def run_up(data: str, port: int | None, model: Path | None, interruption: Interruption) -> None:
     """Runs until it is told to stop; raises TurnkeeperError."""
-    interruption = Interruption()
     settings = load(ApiSettings, **({} if port is None else {"API_PORT": port}))
+    folder = _choose_folder(data)
     llama_base_url = os.environ.get("LLAMA_BASE_URL") or None
     options = Options(
-        data=data.absolute(),
-        database=Path(os.environ.get("CHECKPOINT_DB") or data.absolute() / "checkpoints.sqlite"),
+        data=folder,
+        database=Path(os.environ.get("CHECKPOINT_DB") or folder / "checkpoints.sqlite"),
         host=settings.API_HOST,
         port=settings.API_PORT,
         guarded=settings.token is not None,
@@ -29,7 +29,22 @@ def run_up(data: Path, port: int | None, model: Path | None) -> None:
         llama_base_url=llama_base_url,
     )
     _check(options)
-    asyncio.run(up(options, interruption))
+    try:
+        asyncio.run(up(options, interruption))
+    except OSError as error:  # no memory, no descriptor, no process to be had
+        raise CannotStart(f"The system refuses what is needed: {error}.") from error
+
+
+def _choose_folder(data: str) -> Path:
+    if not data.strip():
+        raise CannotStart("--data is empty.")
+    try:
+        data.encode()
+        return Path(data).resolve()
+    except UnicodeEncodeError:
+        raise CannotStart("--data must be UTF-8.") from None
+    except OSError as error:
+        raise CannotStart(f"The folder {data} cannot be found: {error.strerror}.") from None
 
 
 def _choose_model(model: Path | None, llama_base_url: str | None) -> Path | None:

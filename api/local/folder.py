@@ -15,7 +15,7 @@ from shared.lock import Lock
 
 LOCK = "up.lock"
 PRIVATE = 0o700
-OWNER = re.compile(r"process (\d+) on (.*)")
+OWNER = re.compile(r"process (\d{1,9}) on (.*)")
 RETRY_S = 0.1
 HEIRS_S = 30.0
 """More than the worker may take to stop."""
@@ -25,9 +25,16 @@ HEIRS_S = 30.0
 async def own_folder(folder: Path, console: Console) -> AsyncGenerator[Lock]:
     """Makes the folder and holds it; raises CannotStart."""
     with _lock_of(make_folder(folder)) as lock:
-        if not lock.take():
+        if not _take(lock, folder):
             await _await_heirs(lock, folder, console)
         yield lock
+
+
+def _take(lock: Lock, folder: Path) -> bool:
+    try:
+        return lock.take()
+    except OSError as error:
+        raise _unusable(folder, error) from None
 
 
 async def _await_heirs(lock: Lock, folder: Path, console: Console) -> None:
@@ -37,7 +44,7 @@ async def _await_heirs(lock: Lock, folder: Path, console: Console) -> None:
         raise CannotStart(f"The folder {folder} is in use by {owner}.")
     console.tell("up", f"waiting for what {owner} has left running")
     patience = time.monotonic() + HEIRS_S
-    while not lock.take():
+    while not _take(lock, folder):
         if time.monotonic() > patience:
             raise CannotStart(f"The folder {folder} is in use by what {owner} has left running.")
         await asyncio.sleep(RETRY_S)
@@ -60,7 +67,7 @@ def _lock_of(folder: Path) -> Lock:
 
 
 def _unusable(folder: Path, error: OSError) -> CannotStart:
-    return CannotStart(f"The folder {folder} cannot be used for data: {error.strerror}.")
+    return CannotStart(f"The folder {folder} cannot be used for data: {error.strerror or error}.")
 
 
 def _is_dead(owner: str) -> bool:

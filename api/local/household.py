@@ -14,8 +14,7 @@ from api.local.part import Part
 class Household:
     """What was started first is stopped last, since the others use it."""
 
-    def __init__(self, lock: int, console: Console) -> None:
-        self._lock = lock
+    def __init__(self, console: Console) -> None:
         self._console = console
         self._layers: list[list[Child]] = []
         self._watching: set[asyncio.Task[None]] = set()
@@ -38,14 +37,15 @@ class Household:
         for layer in reversed(self._layers):
             await asyncio.gather(*(child.stop() for child in layer))
 
-    async def start(self, *parts: Part) -> None:
+    async def start(self, *parts: Part) -> list[Child]:
         """Starts these, which may use what was started before and not each other."""
         layer: list[Child] = []
         self._layers.append(layer)
         for part in parts:
-            child = await Child.start(part, self._lock, self._console)
+            child = await Child.start(part, self._console)
             layer.append(child)
             self._watching.add(asyncio.create_task(self._watch(child)))
+        return layer
 
     async def live(self, beginning: Coroutine[Any, Any, None]) -> NoReturn:
         """Goes through `beginning`, then waits; raises PartDied when a process ends meanwhile."""

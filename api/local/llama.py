@@ -45,6 +45,8 @@ def find_model() -> Path:
 
 def check_model(model: Path) -> None:
     """Raises CannotStart when the file cannot be read or is of another kind."""
+    if model.exists() and not model.is_file():
+        raise CannotStart(f"The model {model} is not a file.")
     try:
         with model.open("rb") as file:
             magic = file.read(len(MAGIC))

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.hosts import WILDCARDS
 from api.listener import bind, describe_refusal, reserve_port
 from api.local.errors import CannotStart
 from api.local.llama import HOST
 from api.local.options import Options
 from api.local.valkey import socket_in
+from shared.hosts import WILDCARDS
 
 LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 

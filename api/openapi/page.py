@@ -47,14 +47,21 @@ OURS = Path(__file__).parent
 
 def show_page(request: AnyRequest) -> Response[str] | None:
     """The page for whoever would rather have HTML at /schema; nothing for everybody else."""
-    offered: list[str] = [MediaType.JSON, MediaType.HTML]
-    if request.scope["path"].rstrip("/") != PATH:
+    if request.method != "GET" or request.scope["path"].rstrip("/") != PATH:
         return None
-    if request.accept.best_match(offered) != MediaType.HTML:
+    if not _prefers_html(request):
         return None
     page = Template((OURS / "page.html").read_text()).substitute(swagger_ui=SWAGGER_UI)
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", **UNNAMED}
     return Response(page, media_type=MediaType.HTML, headers=headers)
+
+
+def _prefers_html(request: AnyRequest) -> bool:
+    offered: list[str] = [MediaType.JSON, MediaType.HTML]
+    try:
+        return request.accept.best_match(offered) == MediaType.HTML
+    except (OverflowError, ValueError):  # Litestar (2.25) takes q for a number that it may not be
+        return False
 
 
 @get(f"{PATH}/start.js", include_in_schema=False)

@@ -1,6 +1,7 @@
 """Names of machines, as they stand in settings and in the `Host` header."""
 
 from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 WILDCARDS = frozenset({"0.0.0.0", "::"})
 """Addresses to listen on that mean every address of this machine."""
@@ -20,6 +21,11 @@ def is_address(name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def is_local(url: str) -> bool:
+    """The URL is one of this machine, of which no proxy knows."""
+    return is_loopback((urlsplit(url).hostname or "").lower())
 
 
 def is_loopback(name: str) -> bool:
