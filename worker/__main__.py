@@ -43,7 +43,8 @@ def main() -> int:
 
 
 def _quit(*_: object) -> None:
-    sys.exit(0)
+    """Until there is something to stop in order; SystemExit might be caught by what is imported."""
+    os._exit(0)
 
 
 def _run(settings: WorkerSettings, *, wait: bool) -> None:

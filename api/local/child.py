@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 from asyncio.subprocess import DEVNULL, STDOUT, Process
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Self
 
 from api.client.terminal import preview
@@ -38,21 +38,21 @@ class Child:
     async def start(cls, part: Part, console: Console) -> Self:
         """Starts the process; raises OSError."""
         outlet = await Outlet.open()
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *tethered(part.command),
-                env={**os.environ, **part.environment},
-                stdin=DEVNULL,
-                stdout=outlet.end,
-                stderr=STDOUT,
-                pass_fds=part.fds,
-                start_new_session=True,
-            )
-        except BaseException:
-            outlet.close()
-            raise
-        finally:
-            outlet.leave_end()
+        with ExitStack() as failure:
+            failure.callback(outlet.close)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *tethered(part.command),
+                    env={**os.environ, **part.environment},
+                    stdin=DEVNULL,
+                    stdout=outlet.end,
+                    stderr=STDOUT,
+                    pass_fds=part.fds,
+                    start_new_session=True,
+                )
+            finally:
+                outlet.leave_end()
+            failure.pop_all()
         return cls(part, process, outlet, console)
 
     async def obituary(self) -> str:

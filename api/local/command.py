@@ -49,6 +49,7 @@ def _choose_folder(data: str) -> Path:
 
 def _choose_model(model: Path | None, llama_base_url: str | None) -> Path | None:
     if llama_base_url is None:
+        llama.check_installed()
         return model or llama.find_model()
     if model is not None:
         raise CannotStart("--model is for the server started here, LLAMA_BASE_URL names another.")
@@ -59,5 +60,4 @@ def _check(options: Options) -> None:
     if options.redis_url is None:
         valkey.check_installed()
     if options.model is not None:
-        llama.check_installed()
         llama.check_model(options.model)

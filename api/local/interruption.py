@@ -1,8 +1,8 @@
 """Ctrl-C, SIGTERM and a closed terminal, however often they come."""
 
 import asyncio
+import os
 import signal
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +14,8 @@ class Interruption:
     """Takes the signals from now on to the end of the process."""
 
     def __init__(self) -> None:
-        self._answer: Callable[[], object] = partial(sys.exit, 0)
+        # Not SystemExit, which might be caught by what is just imported.
+        self._answer: Callable[[], object] = partial(os._exit, 0)
         left_running = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as nohup asks
         self._signals = STOP if left_running else (*STOP, signal.SIGHUP)
         for number in self._signals:
