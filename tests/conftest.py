@@ -15,6 +15,8 @@ from api.settings import ApiSettings
 from shared.claims import Claims
 from shared.redis import Redis, open_redis
 from shared.turns import Turns
+from tests.fake_api import FakeApi, run_fake_api
+from tests.terminal import Run, open_terminal
 from tests.turns_made import LIFETIMES
 from tests.valkey import answers, valkey_command, valkey_url
 from worker.settings import WorkerSettings
@@ -79,3 +81,16 @@ def turns(redis: Redis) -> Turns:
 def claims(redis: Redis) -> Claims:
     """A worker's side of the queue."""
     return Claims(redis, LIFETIMES)
+
+
+@pytest.fixture
+def fake_api() -> Generator[FakeApi]:
+    """A scripted API, for what asks one."""
+    with run_fake_api() as api:
+        yield api
+
+
+@pytest.fixture
+def run(fake_api: FakeApi) -> Run:
+    """Runs a command that asks it."""
+    return open_terminal(fake_api)

@@ -1,18 +1,14 @@
 """A turn that is asked or followed: what is shown of it, on which stream, and how it exits."""
 
 import json
-from collections.abc import Iterator
-
-import pytest
 
 from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary
-from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered, run_fake_api
+from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered
 from tests.terminal import (
     FIGURES,
     Run,
     call,
     done,
-    open_terminal,
     outcome,
     queued,
     stream,
@@ -24,19 +20,8 @@ UNKNOWN = (
 )
 
 
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with run_fake_api() as api:
-        yield api
-
-
-@pytest.fixture
-def run(api: FakeApi) -> Run:
-    return open_terminal(api)
-
-
-def test_the_answer_goes_to_stdout_and_all_else_to_stderr(api: FakeApi, run: Run):
-    api.script = [
+def test_the_answer_goes_to_stdout_and_all_else_to_stderr(fake_api: FakeApi, run: Run):
+    fake_api.script = [
         stream(
             queued(2, 31.6),
             queued(1),
@@ -62,24 +47,24 @@ def test_the_answer_goes_to_stdout_and_all_else_to_stderr(api: FakeApi, run: Run
     assert result.exit_code == 0
 
 
-def test_the_turn_is_asked_as_told(api: FakeApi, run: Run):
-    api.script = [stream(done())]
+def test_the_turn_is_asked_as_told(fake_api: FakeApi, run: Run):
+    fake_api.script = [stream(done())]
     run("ask", "--thread", "t1", "--agent", "chat", "-", input="from a pipe: é\n")
-    asked = json.loads(api.asked[0].body)
+    asked = json.loads(fake_api.asked[0].body)
     assert asked == {"text": "from a pipe: é\n", "thread_id": "t1", "agent": "chat"}
 
 
-def test_figures_that_nobody_stated_are_not_made_up(api: FakeApi, run: Run):
-    api.script = [stream(Done(turn_id=TURN, metadata=Summary(elapsed_s=1, queued_s=0)))]
+def test_figures_that_nobody_stated_are_not_made_up(fake_api: FakeApi, run: Run):
+    fake_api.script = [stream(Done(turn_id=TURN, metadata=Summary(elapsed_s=1, queued_s=0)))]
     assert run("ask", "Hi").stderr.splitlines()[0] == (
         "done in 1.0 s, 0 model calls, tokens: n/a in, n/a cached, n/a out, context: n/a of n/a"
     )
 
 
-def test_an_error_is_one_line_and_exit_1(api: FakeApi, run: Run):
+def test_an_error_is_one_line_and_exit_1(fake_api: FakeApi, run: Run):
     summary = ErrorSummary(elapsed_s=1, queued_s=0, code="model_error", rolled_back_messages=1)
     end = Error(turn_id=TURN, content="The server said 500.", metadata=summary)
-    api.script = [stream(text("Half an ans"), end)]
+    fake_api.script = [stream(text("Half an ans"), end)]
     result = run("ask", "Hi")
     assert result.stdout == "Half an ans\n"
     lines = result.stderr.splitlines()
@@ -89,56 +74,56 @@ def test_an_error_is_one_line_and_exit_1(api: FakeApi, run: Run):
     assert result.exit_code == 1
 
 
-def test_a_cancelled_turn_exits_2(api: FakeApi, run: Run):
+def test_a_cancelled_turn_exits_2(fake_api: FakeApi, run: Run):
     summary = CancelSummary(elapsed_s=1, queued_s=0)
-    api.script = [stream(Cancelled(turn_id=TURN, metadata=summary))]
+    fake_api.script = [stream(Cancelled(turn_id=TURN, metadata=summary))]
     result = run("follow", TURN)
     assert result.stderr.startswith("cancelled in 1.0 s")
     assert result.exit_code == 2
-    assert api.asked[0].path == f"/turns/{TURN}/events"
+    assert fake_api.asked[0].path == f"/turns/{TURN}/events"
 
 
-def test_json_is_passed_on_as_received(api: FakeApi, run: Run):
+def test_json_is_passed_on_as_received(fake_api: FakeApi, run: Run):
     lines = [UNKNOWN, *numbered(queued(0), text("é\x1b[2J"), done(), start=2)]
-    api.script = [Reply(events(*lines))]
+    fake_api.script = [Reply(events(*lines))]
     result = run("ask", "Hi", "--json")
     assert result.stdout.splitlines() == lines
     assert result.stderr == ""
     assert result.exit_code == 0
 
 
-def test_unknown_chunks_are_passed_over_for_people(api: FakeApi, run: Run):
-    api.script = [Reply(events(UNKNOWN, *numbered(text("Hello"), done(), start=2)))]
+def test_unknown_chunks_are_passed_over_for_people(fake_api: FakeApi, run: Run):
+    fake_api.script = [Reply(events(UNKNOWN, *numbered(text("Hello"), done(), start=2)))]
     result = run("ask", "Hi")
     assert result.stdout == "Hello\n"
     assert len(result.stderr.splitlines()) == 2
 
 
-def test_an_end_of_an_unknown_type_is_no_success(api: FakeApi, run: Run):
-    api.script = [Reply(events(UNKNOWN.replace("false", "true")))]
+def test_an_end_of_an_unknown_type_is_no_success(fake_api: FakeApi, run: Run):
+    fake_api.script = [Reply(events(UNKNOWN.replace("false", "true")))]
     result = run("ask", "Hi")
     assert "ended: mood" in result.stderr
     assert result.exit_code == 1
 
 
-def test_a_broken_connection_shows_on_stderr_alone(api: FakeApi, run: Run):
+def test_a_broken_connection_shows_on_stderr_alone(fake_api: FakeApi, run: Run):
     first, second, end = numbered(text("Good "), text("morning"), done())
-    api.script = [Reply(events(first), cut=True), Reply(events(second, end))]
+    fake_api.script = [Reply(events(first), cut=True), Reply(events(second, end))]
     result = run("ask", "Hi")
     assert result.stdout == "Good morning\n"
     assert "trying again" in result.stderr
     assert result.exit_code == 0
 
 
-def test_model_text_cannot_command_the_terminal(api: FakeApi, run: Run):
+def test_model_text_cannot_command_the_terminal(fake_api: FakeApi, run: Run):
     nasty = "a\x1b]0;title\x07b\x9b31mc\rd\x7f\te\nf"
-    api.script = [stream(call(x=nasty), outcome(nasty), text(nasty), done())]
+    fake_api.script = [stream(call(x=nasty), outcome(nasty), text(nasty), done())]
     result = run("ask", "Hi")
     assert result.stdout == "a]0;titleb31mcd\te\nf\n"
     assert not any(ord(sign) < 32 and sign != "\n" for sign in result.stderr)
 
 
-def test_lone_surrogates_are_shown_as_a_sign(api: FakeApi, run: Run):
+def test_lone_surrogates_are_shown_as_a_sign(fake_api: FakeApi, run: Run):
     lines = numbered(text("half: HALF"), done())
-    api.script = [Reply(events(lines[0].replace("HALF", "\\ud83d"), lines[1]))]
+    fake_api.script = [Reply(events(lines[0].replace("HALF", "\\ud83d"), lines[1]))]
     assert run("ask", "Hi").stdout == "half: \ufffd\n"

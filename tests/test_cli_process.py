@@ -5,22 +5,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.fake_api import TURN, FakeApi, Reply, events, numbered, run_fake_api
+from tests.fake_api import TURN, FakeApi, Reply, events, numbered
 from tests.terminal import done, queued, stream, text
 
 ROOT = Path(__file__).parents[1]
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with run_fake_api() as api:
-        yield api
 
 
 @contextmanager
@@ -38,9 +32,9 @@ def command(api: FakeApi, *arguments: str, **env: str) -> Generator[subprocess.P
             process.kill()
 
 
-def test_ctrl_c_leaves_the_turn_alone(api: FakeApi):
-    api.script = [Reply(events(*numbered(queued(1), text("Half"))), hang=True)]
-    with command(api, "ask", "Hi") as process:
+def test_ctrl_c_leaves_the_turn_alone(fake_api: FakeApi):
+    fake_api.script = [Reply(events(*numbered(queued(1), text("Half"))), hang=True)]
+    with command(fake_api, "ask", "Hi") as process:
         assert process.stdout
         assert process.stdout.read(4) == b"Half"
         process.send_signal(signal.SIGINT)
@@ -48,22 +42,22 @@ def test_ctrl_c_leaves_the_turn_alone(api: FakeApi):
     assert process.returncode == 130
     assert answer == b"\n"
     assert notes.decode().endswith(f"follow it with: turnkeeper follow {TURN}\n")
-    assert len(api.asked) == 1
+    assert len(fake_api.asked) == 1
 
 
-def test_a_stdout_that_cannot_write_everything(api: FakeApi):
+def test_a_stdout_that_cannot_write_everything(fake_api: FakeApi):
     lines = numbered(text("é→"), done())
-    api.script = [Reply(events(*lines))]
-    with command(api, "ask", "Hi", PYTHONIOENCODING="ascii") as process:
+    fake_api.script = [Reply(events(*lines))]
+    with command(fake_api, "ask", "Hi", PYTHONIOENCODING="ascii") as process:
         assert process.communicate()[0] == b"??\n"
-    with command(api, "ask", "Hi", "--json", PYTHONIOENCODING="ascii") as process:
+    with command(fake_api, "ask", "Hi", "--json", PYTHONIOENCODING="ascii") as process:
         assert process.communicate()[0].decode().splitlines() == lines
         assert process.returncode == 0
 
 
-def test_a_reader_that_goes_away(api: FakeApi):
-    api.script = [stream(*(text("x" * 4096) for _ in range(500)), done())]
-    with command(api, "ask", "Hi") as process:
+def test_a_reader_that_goes_away(fake_api: FakeApi):
+    fake_api.script = [stream(*(text("x" * 4096) for _ in range(500)), done())]
+    with command(fake_api, "ask", "Hi") as process:
         assert process.stdout
         assert process.stderr
         process.stdout.read(1)
@@ -82,13 +76,13 @@ def test_a_reader_that_goes_away(api: FakeApi):
     ids=str,
 )
 def test_a_process_takes_the_command_over(
-    arguments: list[str], module: str, handed_on: list[str], api: FakeApi, tmp_path: Path
+    arguments: list[str], module: str, handed_on: list[str], fake_api: FakeApi, tmp_path: Path
 ):
     program = "import json, os, sys\nprint(json.dumps([os.getpid(), sys.argv[1:]]))"
     folder = tmp_path / module
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "__main__.py").write_text(program)
-    with command(api, *arguments, PYTHONPATH=str(tmp_path)) as process:
+    with command(fake_api, *arguments, PYTHONPATH=str(tmp_path)) as process:
         said, _ = process.communicate()
     assert json.loads(said) == [process.pid, handed_on]

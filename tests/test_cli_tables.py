@@ -1,13 +1,12 @@
 """The queue and the status, as tables for people and as JSON for scripts."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.fake_api import FakeApi, json_reply, run_fake_api
-from tests.terminal import Run, open_terminal
+from tests.fake_api import FakeApi, json_reply
+from tests.terminal import Run
 
 
 def turn(number: int, status: str, position: int | None, **fields: Any) -> dict[str, Any]:
@@ -34,19 +33,8 @@ STATUS = {
 }
 
 
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with run_fake_api() as api:
-        yield api
-
-
-@pytest.fixture
-def run(api: FakeApi) -> Run:
-    return open_terminal(api)
-
-
-def test_the_queue_is_a_table(api: FakeApi, run: Run):
-    api.script = [json_reply(QUEUE)]
+def test_the_queue_is_a_table(fake_api: FakeApi, run: Run):
+    fake_api.script = [json_reply(QUEUE)]
     assert run("queue").stdout.splitlines() == [
         "2 of 32 places taken, worker alive",
         "place              turn    thread  agent  input",
@@ -57,20 +45,22 @@ def test_the_queue_is_a_table(api: FakeApi, run: Run):
     ]
 
 
-def test_an_empty_queue_is_a_line(api: FakeApi, run: Run):
-    api.script = [json_reply({**QUEUE, "running": None, "waiting": [], "awaiting_decision": []})]
+def test_an_empty_queue_is_a_line(fake_api: FakeApi, run: Run):
+    fake_api.script = [
+        json_reply({**QUEUE, "running": None, "waiting": [], "awaiting_decision": []})
+    ]
     assert run("queue").stdout == "2 of 32 places taken, worker alive\n"
 
 
-def test_a_queue_that_cannot_be_read(api: FakeApi, run: Run):
-    api.script = [json_reply({"depth": 0})]
+def test_a_queue_that_cannot_be_read(fake_api: FakeApi, run: Run):
+    fake_api.script = [json_reply({"depth": 0})]
     result = run("queue")
     assert result.stderr.startswith("turnkeeper: the queue cannot be read: ")
     assert result.exit_code == 1
 
 
-def test_the_status_is_a_list(api: FakeApi, run: Run):
-    api.script = [json_reply(STATUS)]
+def test_the_status_is_a_list(fake_api: FakeApi, run: Run):
+    fake_api.script = [json_reply(STATUS)]
     assert run("status").stdout.splitlines() == [
         "model        smol_lm",
         "n ctx        4096",
@@ -82,6 +72,6 @@ def test_the_status_is_a_list(api: FakeApi, run: Run):
 
 
 @pytest.mark.parametrize(("command", "body"), [("queue", QUEUE), ("status", STATUS)])
-def test_json_as_answered(command: str, body: dict[str, Any], api: FakeApi, run: Run):
-    api.script = [json_reply(body)]
+def test_json_as_answered(command: str, body: dict[str, Any], fake_api: FakeApi, run: Run):
+    fake_api.script = [json_reply(body)]
     assert run(command, "--json").stdout == f"{json.dumps(body)}\n"

@@ -18,7 +18,7 @@ PRIVATE = 0o700
 OWNER = re.compile(r"process (\d{1,9}) on (.*)")
 RETRY_S = 0.1
 HEIRS_S = 30.0
-"""More than the worker may take to stop."""
+"""More than Valkey, which holds the folder, may take to end."""
 
 
 @asynccontextmanager
