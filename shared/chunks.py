@@ -73,13 +73,19 @@ class Summary(Struct, frozen=True, kw_only=True):
 
 
 class CancelSummary(Summary, frozen=True, kw_only=True):
-    """`rolled_back_messages`: how many a restore took out of the thread; None: none ran."""
+    """`rolled_back_messages`: how many the restore took out of the thread; None: not known."""
 
     rolled_back_messages: int | None = None
 
 
 ErrorCode = Literal[
-    "agent", "model_error", "model_unavailable", "step_limit", "timeout", "worker_lost"
+    "agent",
+    "model_error",
+    "model_unavailable",
+    "rollback_failed",
+    "step_limit",
+    "timeout",
+    "worker_lost",
 ]
 
 
@@ -140,7 +146,7 @@ class Error(_Chunk, frozen=True, kw_only=True, tag="error"):
 
 
 class Cancelled(_Chunk, frozen=True, kw_only=True, tag="cancelled"):
-    """The turn's last chunk: it was cancelled."""
+    """The turn's last chunk: it was cancelled, and the thread is as it was before."""
 
     metadata: CancelSummary
     completed: bool = True

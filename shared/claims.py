@@ -1,13 +1,21 @@
 """The transitions of a turn that the worker makes, fenced by the number of its claim."""
 
-from typing import cast
+from collections.abc import Collection
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 from shared import characters, chunks, keys, scripts
-from shared.chunks import Chunk, Terminal
+from shared.chunks import Cancelled, Chunk, Error, Terminal
 from shared.errors import Fenced
 from shared.record import Failure, Lifetimes, TurnRecord, parse_record
 from shared.redis import Redis, redis_errors
+
+
+class Published(NamedTuple):
+    """`last`: number of the last chunk that Redis holds. `cancelling`: the turn is to be undone."""
+
+    last: int
+    cancelling: bool
 
 
 class Claims:
@@ -37,28 +45,36 @@ class Claims:
             )
         return parse_record(flat, 0) if flat else None
 
-    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> int:
-        """Logs and tells one chunk; answers the number of the last one that Redis holds.
+    async def is_cancelling(self, turn_id: str) -> bool:
+        """A person wants the turn undone."""
+        client = cast(Any, self._redis)  # redis-py types a hash for two kinds of client
+        with redis_errors():
+            status: bytes | None = await client.hget(keys.turn(turn_id), "status")
+        return status == b"cancelling"
+
+    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> Published:
+        """Logs and tells one chunk, and hears in return whether to go on.
 
         Sending a chunk again does nothing; a number ahead of its turn is not taken. Raises Fenced.
         """
         with redis_errors():
-            last = await self._publish(
+            last, cancelling = await self._publish(
                 keys=[keys.turn(turn.turn_id), keys.log(turn.turn_id), keys.channel(turn.turn_id)],
                 args=[turn.claim, seq, chunks.type_of(chunk), chunks.encode(chunk)],
             )
         if last < 0:
             raise _fenced(turn)
-        return last
+        return Published(last, bool(cancelling))
 
     async def finish(self, turn: TurnRecord, chunk: Terminal, failure: Failure | None) -> None:
-        """Writes the terminal status and chunk, once; raises Fenced."""
-        fields: list[str | bytes] = ["usage", characters.encode(chunk.metadata.usage)]
-        if failure:
-            fields += ["error", characters.encode(failure)]
+        """Writes the terminal status and chunk, once; raises Fenced.
+
+        A thread whose turn ends with `rollback_failed` takes no more turns.
+        """
+        gave_up = failure is not None and failure.code == "rollback_failed"
         with redis_errors():
             answer = await self._finish(
-                keys=scripts.ending_keys(turn, self._lane),
+                keys=[*scripts.ending_keys(turn, self._lane), keys.quarantined(self._lane)],
                 args=[
                     turn.turn_id,
                     turn.claim,
@@ -66,11 +82,46 @@ class Claims:
                     chunks.encode(chunk),
                     self._lifetimes.chunks_s,
                     self._lifetimes.turn_s,
-                    *fields,
+                    turn.thread_id if gave_up else "",
+                    *_ending_fields(chunk, failure),
                 ],
             )
         if answer != b"ended":
             raise _fenced(turn)
+
+    async def set_quarantined(self, thread_ids: Collection[str]) -> None:
+        """Says which threads take no turns: these and no others."""
+        client = cast(Any, self._redis)  # redis-py types a set for two kinds of client
+        with redis_errors():
+            async with client.pipeline(transaction=True) as together:
+                together.delete(keys.quarantined(self._lane))
+                if thread_ids:
+                    together.sadd(keys.quarantined(self._lane), *thread_ids)
+                await together.execute()
+
+    async def next_unrecorded(self) -> bytes | None:
+        """The oldest turn that ended without the worker; listed until `drop_unrecorded`."""
+        client = cast(Any, self._redis)  # redis-py types a list for two kinds of client
+        with redis_errors():
+            return await client.lindex(keys.unrecorded(self._lane), 0)
+
+    async def drop_unrecorded(self) -> None:
+        """The oldest one is in the ledger."""
+        client = cast(Any, self._redis)
+        with redis_errors():
+            await client.lpop(keys.unrecorded(self._lane))
+
+
+def _ending_fields(chunk: Terminal, failure: Failure | None) -> list[str | bytes | int]:
+    fields: list[str | bytes | int] = ["usage", characters.encode(chunk.metadata.usage)]
+    if failure:
+        fields += ["error", characters.encode(failure)]
+    match chunk:
+        case Error() | Cancelled() if chunk.metadata.rolled_back_messages is not None:
+            fields += ["rolled_back_messages", chunk.metadata.rolled_back_messages]
+        case _:
+            pass
+    return fields
 
 
 def _fenced(turn: TurnRecord) -> Fenced:

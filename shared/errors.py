@@ -6,7 +6,8 @@ TurnkeeperError
 ├── Refused              a turn that was not accepted
 │   ├── QueueFull
 │   ├── AgentMismatch
-│   └── IdempotencyConflict
+│   ├── IdempotencyConflict
+│   └── Quarantined
 ├── UnknownTurn
 ├── Fenced               another claim owns the turn now
 ├── WorkerLost           no heartbeat of a worker
@@ -52,6 +53,12 @@ class IdempotencyConflict(Refused):
     """The idempotency key was used before with another body."""
 
     code = "idempotency_conflict"
+
+
+class Quarantined(Refused):
+    """The thread could not be restored, and takes no turns until it is."""
+
+    code = "quarantined"
 
 
 class UnknownTurn(TurnkeeperError):

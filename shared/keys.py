@@ -20,7 +20,7 @@ def running(lane: str = LANE) -> str:
 
 
 def control(lane: str = LANE) -> str:
-    """Channel to the worker: wake-ups."""
+    """Channel to the worker: `wake`, `cancel <turn id>`, `unrecorded`."""
     return f"{PREFIX}:{lane}:control"
 
 
@@ -37,6 +37,16 @@ def requests(lane: str = LANE) -> str:
 def reply(request_id: str) -> str:
     """List with a short TTL: the worker's one answer."""
     return f"{PREFIX}:reply:{request_id}"
+
+
+def quarantined(lane: str = LANE) -> str:
+    """Set: threads that could not be restored and take no turns."""
+    return f"{PREFIX}:{lane}:quarantined"
+
+
+def unrecorded(lane: str = LANE) -> str:
+    """List: turns that ended without the worker, for its ledger; each a JSON object of texts."""
+    return f"{PREFIX}:{lane}:unrecorded"
 
 
 def turn(turn_id: str) -> str:

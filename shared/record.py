@@ -8,7 +8,7 @@ from msgspec import Struct
 from shared.chunks import ErrorCode
 from shared.usage import TurnUsage
 
-Status = Literal["queued", "running", "done", "error", "cancelled"]
+Status = Literal["queued", "running", "cancelling", "done", "error", "cancelled"]
 ENDED: frozenset[Status] = frozenset({"done", "error", "cancelled"})
 
 
@@ -37,7 +37,8 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     """A turn as stored. Times are milliseconds since the epoch, by Redis' clock.
 
     `position`: turns before it, the running one included; 0 when running, None without a place.
-    `seq`: number of its last chunk. `claim`: how often a worker has taken it.
+    `seq`: number of its last chunk. `claim`: how often a worker has taken it. `retry_of`: the turn
+    whose input it was given again.
     """
 
     turn_id: str
@@ -56,6 +57,8 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     error: Failure | None
     usage: TurnUsage | None
     idempotency_key: str
+    retry_of: str | None = None
+    rolled_back_messages: int | None = None
     position: int | None = None
 
     @property
@@ -98,6 +101,8 @@ def parse_record(flat: list[bytes], place: int = -1) -> TurnRecord:
         error=_failures.decode(fields["error"]) if "error" in fields else None,
         usage=_usages.decode(fields["usage"]) if "usage" in fields else None,
         idempotency_key=fields["idempotency_key"].decode(),
+        retry_of=_text(fields.get("retry_of")) or None,
+        rolled_back_messages=_number(fields.get("rolled_back_messages")),
         position=place if place >= 0 else None,
     )
 

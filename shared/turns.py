@@ -8,7 +8,13 @@ from msgspec import Struct
 
 from shared import chunks, jobs, keys, scripts
 from shared.chunks import Cancelled, Place, Queued
-from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull, UnknownTurn
+from shared.errors import (
+    AgentMismatch,
+    IdempotencyConflict,
+    Quarantined,
+    QueueFull,
+    UnknownTurn,
+)
 from shared.record import Lifetimes, Status, TurnRecord, TurnRequest, parse_record
 from shared.redis import Redis, redis_errors
 
@@ -16,7 +22,9 @@ log = logging.getLogger(__name__)
 
 
 class NewTurn(Struct, frozen=True, kw_only=True):
-    """A turn to be accepted. `agent`: empty for the thread's own; `body_hash`: of the request."""
+    """A turn to be accepted. `agent`: empty for the thread's own; `body_hash`: of the request;
+    `retry_of`: the turn that it tries again, if it does.
+    """
 
     turn_id: str
     thread_id: str
@@ -24,6 +32,7 @@ class NewTurn(Struct, frozen=True, kw_only=True):
     request: TurnRequest
     idempotency_key: str = ""
     body_hash: str = ""
+    retry_of: str = ""
 
 
 class Admission(NamedTuple):
@@ -65,7 +74,7 @@ class Turns:
         self._queue = scripts.load(redis, "queue")
 
     async def admit(self, new: NewTurn, *, limit: int, default_agent: str) -> Admission:
-        """Accepts a turn, or raises QueueFull, AgentMismatch or IdempotencyConflict."""
+        """Accepts a turn, or raises one of Refused."""
         first_chunk = Queued(turn_id=new.turn_id, metadata=Place(position=0))
         with redis_errors():
             answer = await self._admit(
@@ -73,9 +82,10 @@ class Turns:
                 args=[
                     *(new.turn_id, limit, new.agent, default_agent, new.body_hash),
                     *(jobs.encode_job(new.turn_id), chunks.encode(first_chunk)),
-                    *("thread_id", new.thread_id),
+                    new.thread_id,
                     *("request", msgspec.json.encode(new.request)),
                     *("idempotency_key", new.idempotency_key),
+                    *("retry_of", new.retry_of),
                 ],
             )
         return _admission(new, answer[0], *answer[1:])
@@ -90,6 +100,7 @@ class Turns:
             keys.idempotency(new.idempotency_key),
             keys.log(new.turn_id),
             keys.control(self._lane),
+            keys.quarantined(self._lane),
         ]
 
     async def read(self, turn_id: str) -> TurnRecord:
@@ -124,10 +135,14 @@ class Turns:
         )
 
     async def cancel(self, turn: TurnRecord, chunk: Cancelled) -> Cancellation:
-        """Ends a turn that never started with `chunk`; leaves any other as it is."""
+        """Ends a turn that never started with `chunk`; of one that did the worker is told."""
         with redis_errors():
             status, ended_now = await self._cancel(
-                keys=scripts.ending_keys(turn, self._lane),
+                keys=[
+                    *scripts.ending_keys(turn, self._lane),
+                    keys.control(self._lane),
+                    keys.unrecorded(self._lane),
+                ],
                 args=[
                     turn.turn_id,
                     chunks.encode(chunk),
@@ -149,6 +164,11 @@ def _admission(new: NewTurn, outcome: bytes, *details: Any) -> Admission:
             return Admission(details[0].decode(), None)
         case b"conflict":
             raise IdempotencyConflict("This idempotency key was used before with another body.")
+        case b"quarantined":
+            raise Quarantined(
+                f"Thread {new.thread_id} could not be restored after a turn, and takes no more "
+                "until a restart of the worker restores it or it is deleted."
+            )
         case b"agent_mismatch":
             raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0].decode()!r}.")
         case b"full":

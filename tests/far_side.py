@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from shared.chunks import Agent, Chunk, Source, Text, ToolCall, ToolUse
-from shared.claims import Claims
+from shared.claims import Claims, Published
 from shared.errors import Fenced, RedisAway
 from shared.record import TurnRecord
 from tests.turns_made import claimed_turn
@@ -26,8 +26,10 @@ class FarSide(Claims):
         self.outages = 0
         self.lost = 0
         self.fenced = False
+        self.cancelling = False
+        self.heard_cancels = 0
 
-    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> int:
+    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> Published:
         self.sent.setdefault(seq, set()).add(chunk.content)
         await self.free.wait()
         if self.outages:
@@ -40,7 +42,11 @@ class FarSide(Claims):
         if self.lost:
             del self.chunks[-self.lost :]
             self.lost = 0
-        return turn.seq + len(self.chunks)
+        return Published(turn.seq + len(self.chunks), self.cancelling)
+
+    def cancel(self) -> None:
+        """What the publisher calls when it hears that the turn is to be undone."""
+        self.heard_cancels += 1
 
     @property
     def contents(self) -> list[str]:
@@ -61,7 +67,7 @@ def use(name: str) -> ToolUse:
 async def busy(far: FarSide) -> AsyncGenerator[Publisher]:
     """A publisher whose first chunk, "first", is under way until the far side is set free."""
     far.free.clear()
-    async with open_publisher(far, TURN) as line:
+    async with open_publisher(far, TURN, far.cancel) as line:
         line.put(say("first"))
         await until(lambda: far.sent)
         yield line

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from signal import SIGTERM
 
-from shared.redis import open_redis
+from shared.redis import Redis, open_redis
+from worker.control import hear_control
 from worker.slot_worker import SlotWorker
 
 
@@ -36,6 +37,13 @@ class Runs:
         self.stops += 1
 
 
+async def _hear(redis: Redis, worker: SlotWorker) -> None:
+    async def catch_up() -> None:
+        worker.wake()
+
+    await hear_control(redis, {"wake": lambda _: worker.wake()}, catch_up)
+
+
 @asynccontextmanager
 async def working(
     url: str, run: Callable[[str], Awaitable[None]], stop: Callable[[], None] = lambda: None
@@ -43,7 +51,7 @@ async def working(
     """The worker and the task that ends when it has stopped, which the end of the block awaits."""
     async with open_redis(url) as redis:
         worker = SlotWorker(url, run, stop, handle_signals=False)
-        hearing = asyncio.create_task(worker.hear_control(redis))
+        hearing = asyncio.create_task(_hear(redis, worker))
         running = asyncio.create_task(worker.run_until_stopped())
         try:
             yield worker, running

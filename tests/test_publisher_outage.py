@@ -31,7 +31,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[repo
 
 async def test_nothing_is_lost_or_doubled_while_redis_is_away(far: FarSide) -> None:
     far.outages = 3
-    async with open_publisher(far, TURN) as line:
+    async with open_publisher(far, TURN, far.cancel) as line:
         for number in range(50):
             if number == 25:
                 await until(lambda: not far.outages)
@@ -43,7 +43,7 @@ async def test_nothing_is_lost_or_doubled_while_redis_is_away(far: FarSide) -> N
 
 
 async def test_what_redis_lost_is_sent_again(far: FarSide) -> None:
-    async with open_publisher(far, TURN) as line:
+    async with open_publisher(far, TURN, far.cancel) as line:
         for name in ("one", "two", "three"):
             line.put(use(name))
         await until(lambda: len(far.chunks) == 3)
@@ -54,7 +54,7 @@ async def test_what_redis_lost_is_sent_again(far: FarSide) -> None:
 
 async def test_a_chunk_that_was_sent_never_changes(far: FarSide) -> None:
     # A follower that has it drops it when it comes again, with whatever it says more.
-    async with open_publisher(far, TURN) as line:
+    async with open_publisher(far, TURN, far.cancel) as line:
         line.put(use("one"))
         line.put(say("two"))
         await until(lambda: len(far.chunks) == 2)
@@ -73,7 +73,7 @@ async def test_a_cancelled_publisher_ends_at_once(far: FarSide) -> None:
     far.outages = 1_000_000
 
     async def publish() -> None:
-        async with open_publisher(far, TURN) as line:
+        async with open_publisher(far, TURN, far.cancel) as line:
             line.put(use("ls"))
             await asyncio.Event().wait()
 
@@ -89,7 +89,7 @@ async def test_a_real_outage_loses_and_doubles_nothing() -> None:
     gone = asyncio.Event()
 
     async def publish(claims: Claims, turn: TurnRecord) -> None:
-        async with open_publisher(claims, turn) as line:
+        async with open_publisher(claims, turn, lambda: None) as line:
             line.put(say("before "))
             await gone.wait()
             for number in range(20):

@@ -1,16 +1,52 @@
-"""The terminal chunk: written in one place."""
+"""How a turn ended, and its terminal chunk: written in one place."""
 
+from collections.abc import Callable
+
+from msgspec import Struct
 from msgspec.structs import asdict
 
-from shared.chunks import Done, Error, ErrorSummary, Terminal
+from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary, Terminal
 from shared.record import Failure, TurnRecord
+from worker.ending import Ending
 from worker.tally import Tally
 
 
-def conclude(turn: TurnRecord, tally: Tally, failure: Failure | None, elapsed_s: float) -> Terminal:
-    """A turn's last chunk. `elapsed_s`: since it was accepted."""
-    summary = tally.sum_up(elapsed_s=elapsed_s, queued_s=turn.queued_s, run_id=turn.run_id)
-    if failure is None:
-        return Done(turn_id=turn.turn_id, metadata=summary)
-    details = ErrorSummary(**asdict(summary), code=failure.code)
-    return Error(turn_id=turn.turn_id, content=failure.message, metadata=details)
+class Outcome(Struct, frozen=True):
+    """What became of a turn: failed, undone by a person, or neither."""
+
+    failure: Failure | None = None
+    cancelled: bool = False
+
+
+DONE = Outcome()
+CANCELLED = Outcome(cancelled=True)
+
+
+class Account(Struct, frozen=True):
+    """What is known of a turn when it ends. `elapsed_s`: seconds since it was accepted."""
+
+    turn: TurnRecord
+    tally: Tally
+    elapsed_s: Callable[[], float]
+
+    def conclude(self, outcome: Outcome, rolled_back: int | None = None) -> Ending:
+        """The turn's end; `rolled_back`: messages that the restore takes out of the thread."""
+        chunk = self._chunk(outcome, rolled_back)
+        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure)
+
+    def _chunk(self, outcome: Outcome, rolled_back: int | None) -> Terminal:
+        summary, turn_id = self._sum_up(), self.turn.turn_id
+        if outcome.failure:
+            metadata = ErrorSummary(
+                **asdict(summary), rolled_back_messages=rolled_back, code=outcome.failure.code
+            )
+            return Error(turn_id=turn_id, content=outcome.failure.message, metadata=metadata)
+        if outcome.cancelled:
+            metadata = CancelSummary(**asdict(summary), rolled_back_messages=rolled_back)
+            return Cancelled(turn_id=turn_id, metadata=metadata)
+        return Done(turn_id=turn_id, metadata=summary)
+
+    def _sum_up(self) -> Summary:
+        return self.tally.sum_up(
+            elapsed_s=self.elapsed_s(), queued_s=self.turn.queued_s, run_id=self.turn.run_id
+        )

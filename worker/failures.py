@@ -15,6 +15,12 @@ log = logging.getLogger(__name__)
 
 
 WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was running.")
+TIMEOUT = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
+ROLLBACK_FAILED = Failure(
+    "rollback_failed",
+    "The thread could not be restored. It takes no turns until a restart of the worker restores it "
+    "or it is deleted.",
+)
 
 
 class TurnFailed(Exception):
@@ -23,16 +29,10 @@ class TurnFailed(Exception):
     failure: Failure
 
 
-class TurnTimeout(TurnFailed):
-    """The turn ran for TURN_TIMEOUT_S."""
+class ThreadQuarantined(TurnFailed):
+    """The thread could not be restored after an earlier turn."""
 
-    failure = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
-
-
-class WorkerStopping(TurnFailed):
-    """The worker was told to stop."""
-
-    failure = WORKER_LOST
+    failure = ROLLBACK_FAILED
 
 
 class AgentCancelled(TurnFailed):

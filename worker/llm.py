@@ -3,7 +3,7 @@
 # The two methods that are overridden have annotations that a strict reader cannot resolve.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -49,12 +49,29 @@ class ChatLlama(ChatOpenAI):
         return payload
 
 
+def allow() -> None:
+    """Lets everyone ask."""
+
+
 @asynccontextmanager
-async def open_model(settings: WorkerSettings) -> AsyncGenerator[ChatLlama]:
-    """The model; its connections are closed at the end."""
+async def open_model(
+    settings: WorkerSettings, check_caller: Callable[[], None] = allow
+) -> AsyncGenerator[ChatLlama]:
+    """The model; its connections are closed at the end.
+
+    `check_caller` is called before each request and may raise, so that what is left of a turn that
+    is over does not take the slot.
+    """
+
+    async def check(_request: object) -> None:
+        check_caller()
+
     timeout = openai.Timeout(None, connect=CONNECT_S)
     trust_env = not is_local(settings.LLAMA_BASE_URL)
-    async with openai.DefaultAsyncHttpxClient(timeout=timeout, trust_env=trust_env) as client:
+    hooks = {"request": [check]}
+    async with openai.DefaultAsyncHttpxClient(
+        timeout=timeout, trust_env=trust_env, event_hooks=hooks
+    ) as client:
         yield ChatLlama(
             base_url=settings.LLAMA_BASE_URL,
             model=settings.LLAMA_MODEL,

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from signal import Signals
 from typing import Any
 
@@ -12,8 +12,8 @@ from arq.worker import RetryJob, Worker, func
 from redis.exceptions import ResponseError
 
 from shared import jobs, keys
-from shared.errors import Fenced, RedisAway
-from shared.redis import AWAY, Redis, connection_pool, listen
+from shared.errors import Fenced
+from shared.redis import AWAY, connection_pool
 from worker.insist import RETRY_S
 
 IDLE_S = 0.5
@@ -89,14 +89,9 @@ class SlotWorker(Worker):
         finally:
             await self.close()
 
-    async def hear_control(self, redis: Redis, lane: str = keys.LANE) -> None:
-        """Listens for wake-ups for ever."""
-        while True:
-            with suppress(RedisAway):
-                async with aclosing(listen(redis, keys.control(lane))) as messages:
-                    async for _ in messages:
-                        self._wake.set()
-            await asyncio.sleep(RETRY_S)
+    def wake(self) -> None:
+        """There may be a turn to run."""
+        self._wake.set()
 
     async def _poll_iteration(self) -> None:
         self._wake.clear()

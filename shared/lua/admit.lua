@@ -2,9 +2,10 @@
 -- its record, its first chunk and the last place in the queue, all at once.
 --
 -- Answers {"admitted", the record as a flat list, turns before it}, {"repeated", turn id},
--- {"conflict"}, {"agent_mismatch", agent} or {"full", waiting turns}.
-local queue, running, turn, job, thread, idempotency, log, control = unpack(KEYS)
-local turn_id, limit, wanted_agent, default_agent, body_hash, job_value, first_chunk = unpack(ARGV, 1, 7)
+-- {"conflict"}, {"quarantined"}, {"agent_mismatch", agent} or {"full", waiting turns}.
+local queue, running, turn, job, thread, idempotency, log, control, quarantined = unpack(KEYS)
+local turn_id, limit, wanted_agent, default_agent, body_hash, job_value, first_chunk, thread_id =
+  unpack(ARGV, 1, 8)
 
 if body_hash ~= "" then
   local known = redis.call("GET", idempotency)
@@ -14,6 +15,8 @@ if body_hash ~= "" then
     return { "conflict" }
   end
 end
+
+if redis.call("SISMEMBER", quarantined, thread_id) == 1 then return { "quarantined" } end
 
 local agent = redis.call("HGET", thread, "agent")
 if agent and wanted_agent ~= "" and wanted_agent ~= agent then return { "agent_mismatch", agent } end
@@ -34,7 +37,8 @@ local last = redis.call("ZREVRANGE", queue, 0, 0, "WITHSCORES")[2]
 if last and tonumber(last) >= score then score = tonumber(last) + 1 / 1024 end
 
 redis.call("HSET", turn, "turn_id", turn_id, "agent", agent, "status", "queued",
-  "created_at", string.format("%d", now_ms), "seq", 1, "attempt", 0, "claim", 0, unpack(ARGV, 8))
+  "created_at", string.format("%d", now_ms), "seq", 1, "attempt", 0, "claim", 0,
+  "thread_id", thread_id, unpack(ARGV, 9))
 redis.call("HSET", thread, "agent", agent)
 redis.call("HINCRBY", thread, "live", 1)
 redis.call("PERSIST", thread)

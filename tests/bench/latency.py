@@ -17,12 +17,12 @@ from uuid import uuid4
 import httpx
 from httpx_sse import aconnect_sse
 from langchain_core.messages import AIMessageChunk
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tests.fake_llama import FakeLlama, Reply
 from tests.processes import run_processes
 from tests.valkey import run_valkey
 from worker.agents.registry import Deps, build_agents
-from worker.checkpoints import open_checkpoints
 from worker.graph import Graph, stream_parts
 from worker.llm import open_model
 from worker.settings import WorkerSettings
@@ -93,7 +93,10 @@ async def main(turns: int) -> None:
         ):
             alone = folder / "alone.sqlite"
             settings = WorkerSettings(LLAMA_BASE_URL=llama.base_url, CHECKPOINT_DB=alone)
-            async with open_checkpoints(alone) as saver, open_model(settings) as model:
+            async with (
+                AsyncSqliteSaver.from_conn_string(str(alone)) as saver,
+                open_model(settings) as model,
+            ):
                 agents = await build_agents(Deps(model, saver, settings))
                 await measure(client, agents["chat"], turns)
 

@@ -1,0 +1,39 @@
+"""A turn with its end: what the ledger keeps, the outbox carries and Redis is told."""
+
+import msgspec
+from msgspec import Struct
+
+from shared import characters, chunks
+from shared.chunks import Done, Terminal
+from shared.record import Failure, TurnRecord
+
+
+class Ending(Struct, frozen=True, kw_only=True):
+    """`failure`: why, if the turn ended in an error."""
+
+    turn: TurnRecord
+    chunk: Terminal
+    failure: Failure | None = None
+
+    @property
+    def outcome(self) -> str:
+        """The turn's last status."""
+        return chunks.type_of(self.chunk)
+
+    @property
+    def rolled_back_messages(self) -> int | None:
+        """How many messages the restore took out of the thread; None when there was none."""
+        return None if isinstance(self.chunk, Done) else self.chunk.metadata.rolled_back_messages
+
+
+_endings = msgspec.json.Decoder(Ending)
+
+
+def encode_ending(ending: Ending) -> str:
+    """The ending as JSON."""
+    return characters.encode(ending).decode()
+
+
+def decode_ending(text: str) -> Ending:
+    """The ending of its JSON."""
+    return _endings.decode(text)

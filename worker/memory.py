@@ -1,0 +1,158 @@
+"""What the worker remembers: threads, the one turn that may change one, and how turns ended.
+
+Each method that writes is one transaction. SQLite commits first: a turn has ended when its end is
+in ledger and outbox, and Redis is told after that.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+
+import msgspec
+
+from shared import characters
+from shared.record import TurnRecord
+from worker import ledger, outbox, rollback
+from worker.checkpoint_ids import continue_above
+from worker.checkpoints import TurnSaver
+from worker.ending import Ending
+from worker.failures import ThreadQuarantined
+from worker.fence import (
+    Fence,
+    fenced_pending,
+    fenced_threads,
+    find_fence,
+    lower_fence,
+    mark_failed,
+    raise_fence,
+)
+from worker.gate import OpenTurn
+from worker.graph import Graph, count_messages
+from worker.transaction import Connection, transact
+
+NOWHERE = "none"
+"""No checkpoint has this id."""
+
+log = logging.getLogger(__name__)
+
+
+class Memory:
+    """Every method may raise TimeoutError, when a put does not land, and sqlite3.Error."""
+
+    def __init__(self, saver: TurnSaver, agents: Mapping[str, Graph]) -> None:
+        self._saver = saver
+        self._agents = agents
+        self.gate = saver.gate
+
+    async def begin(self, turn: TurnRecord) -> None:
+        """Fences the turn's thread and lets the turn write; raises ThreadQuarantined."""
+        record = characters.encode(turn).decode()
+
+        async def work(connection: Connection) -> Fence:
+            if await find_fence(connection, turn.thread_id):
+                raise ThreadQuarantined
+            return await raise_fence(connection, turn.thread_id, turn.turn_id, record)
+
+        fence = await transact(self._saver, work)
+        continue_above(fence.highest)
+        self.gate.open(OpenTurn(turn.turn_id, turn.thread_id, fence.highest or ""))
+
+    async def drain(self) -> None:
+        """Lets nothing more be put, and returns when nothing is under way."""
+        self.gate.close()
+        await transact(self._saver, _do_nothing)
+
+    async def commit(self, ending: Ending) -> None:
+        """Keeps what the turn has put. From here on it is too late for a cancel."""
+
+        async def work(connection: Connection) -> None:
+            await lower_fence(connection, ending.turn.thread_id)
+            await _write_down(connection, ending)
+
+        await transact(self._saver, work)
+
+    async def restore(self, fence: Fence, ending: Ending | None) -> None:
+        """Makes the thread what it was; raises RestoreFailed."""
+        self.gate.close()
+
+        async def work(connection: Connection) -> None:
+            await rollback.restore(connection, fence)
+            if ending:
+                await _write_down(connection, ending)
+
+        await transact(self._saver, work)
+
+    async def quarantine(self, ending: Ending) -> None:
+        """Keeps the fence of a thread that could not be restored, and lets no turn begin on it."""
+
+        async def work(connection: Connection) -> None:
+            await mark_failed(connection, ending.turn.thread_id)
+            await _write_down(connection, ending)
+
+        await transact(self._saver, work)
+
+    async def write_down(self, ending: Ending, *, tell: bool = True) -> None:
+        """Notes the end of a turn that has changed nothing; `tell`: Redis does not know it."""
+
+        async def work(connection: Connection) -> None:
+            await ledger.enter(connection, ending)
+            if tell:
+                await outbox.post(connection, ending)
+
+        await transact(self._saver, work)
+
+    async def fence_of(self, thread_id: str) -> Fence | None:
+        """The thread's fence; nothing is under way when it is read."""
+        return await transact(self._saver, lambda connection: find_fence(connection, thread_id))
+
+    async def fences(self) -> list[Fence]:
+        """All fences, those of the oldest turns first."""
+
+        async def work(connection: Connection) -> list[Fence]:
+            threads = await fenced_threads(connection)
+            found = [await find_fence(connection, thread_id) for thread_id in threads]
+            return [fence for fence in found if fence]
+
+        return await transact(self._saver, work)
+
+    async def end_of(self, turn_id: str) -> Ending | None:
+        """The end of a turn that Redis may not know."""
+        return await transact(self._saver, lambda connection: outbox.find(connection, turn_id))
+
+    async def untold(self) -> list[Ending]:
+        """The ends that Redis may not know, the oldest turn's first."""
+        return await transact(self._saver, outbox.untold)
+
+    async def told(self, turn_id: str) -> None:
+        """Redis knows the turn's end."""
+        await transact(self._saver, lambda connection: outbox.clear(connection, turn_id))
+
+    async def count_added(self, fence: Fence) -> int | None:
+        """How many messages the thread has more than before its turn, pending ones included.
+
+        None when that cannot be told, because its agent is gone or cannot read its own messages.
+        """
+        turn = msgspec.json.decode(fence.record, type=TurnRecord)
+        if (graph := self._agents.get(turn.agent)) is None:
+            return None
+        before = await transact(self._saver, lambda connection: fenced_pending(connection, fence))
+        counting = asyncio.gather(
+            count_messages(graph, self._saver, fence.thread_id),
+            count_messages(graph, self._saver, fence.thread_id, fence.head or NOWHERE, before),
+            return_exceptions=True,
+        )
+        match await counting:
+            case [int(now), int(then)]:
+                return now - then
+            case answers:  # their reducer may be what failed the turn
+                log.warning("The messages of turn %s cannot be counted: %r", fence.turn_id, answers)
+                return None
+
+
+async def _do_nothing(_: Connection) -> None:
+    pass
+
+
+async def _write_down(connection: Connection, ending: Ending) -> None:
+    await ledger.enter(connection, ending)
+    await outbox.post(connection, ending)
