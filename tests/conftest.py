@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from redis import Redis as SyncRedis
@@ -20,6 +21,9 @@ from tests.terminal import Run, open_terminal
 from tests.turns_made import LIFETIMES
 from tests.valkey import answers, valkey_command, valkey_url
 from worker.settings import WorkerSettings
+
+if TYPE_CHECKING:
+    from worker.checkpoints import TurnSaver
 
 # As worker/__main__.py does, before LangGraph is imported.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
@@ -81,6 +85,16 @@ def turns(redis: Redis) -> Turns:
 def claims(redis: Redis) -> Claims:
     """A worker's side of the queue."""
     return Claims(redis, LIFETIMES)
+
+
+@pytest.fixture
+async def saver(tmp_path: Path) -> AsyncGenerator["TurnSaver"]:
+    """The saver of a database of its own."""
+    # Imported only here, since it takes seconds.
+    from worker.checkpoints import open_checkpoints
+
+    async with open_checkpoints(tmp_path / "checkpoints.sqlite") as opened:
+        yield opened
 
 
 @pytest.fixture

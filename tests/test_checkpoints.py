@@ -4,21 +4,21 @@ from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import empty_checkpoint
 
+from tests import memory
 from worker.checkpoints import open_checkpoints
 from worker.database import prepare_file
 from worker.errors import DatabaseUnusable
+from worker.gate import OpenTurn
 
 CONFIG: RunnableConfig = {"configurable": {"thread_id": "t", "checkpoint_ns": ""}}
 
 
 async def put(path: Path) -> str:
     """Stores a checkpoint and answers its id."""
-    checkpoint = empty_checkpoint()
     async with open_checkpoints(path) as saver:
-        await saver.aput(CONFIG, checkpoint, {}, {})
-    return checkpoint["id"]
+        saver.gate.open(OpenTurn("turn", "t", ""))
+        return await memory.put(saver, thread_id="t")
 
 
 async def latest(path: Path) -> str | None:

@@ -3,13 +3,12 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.graph import MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
 
 from shared.chunks import Done, Error, Terminal, parse
 from shared.claims import Claims
@@ -17,25 +16,16 @@ from shared.errors import Fenced
 from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
+from tests.memory import Node, graph_of
 from tests.redis_seen import RedisSeen, log_of
 from tests.turns_made import LIFETIMES, accept, claim, text
 from worker import turns as turns_module
-from worker.graph import Graph
+from worker.checkpoints import TurnSaver
+from worker.memory import Memory
 from worker.settings import WorkerSettings
 from worker.turns import TurnRunner
 
-Node = Callable[[MessagesState], Awaitable[dict[str, Any]]]
 SECRET = "the password is swordfish"
-
-
-def graph_of(node: Node, *, again: bool = False) -> Graph:
-    """A graph of one node; `again`: it never gets beyond it."""
-    graph: Any = StateGraph(MessagesState)
-    graph.add_node("answer", node)
-    graph.set_entry_point("answer")
-    if again:
-        graph.add_edge("answer", "answer")
-    return graph.compile(checkpointer=InMemorySaver())
 
 
 async def say_hi(_: MessagesState) -> dict[str, Any]:
@@ -51,9 +41,19 @@ async def wait(_: MessagesState) -> dict[str, Any]:
     return {}
 
 
-def runner_of(redis: Redis, node: Node, *, again: bool = False, **settings: Any) -> TurnRunner:
-    agents = {"chat": graph_of(node, again=again)}
-    return TurnRunner(Claims(redis, LIFETIMES), agents, WorkerSettings(**settings))
+RunnerOf = Callable[..., TurnRunner]
+
+
+@pytest.fixture
+def runner_of(redis: Redis, saver: TurnSaver) -> RunnerOf:
+    """Makes a runner whose agent has one node."""
+
+    def make(node: Node, *, again: bool = False, **settings: Any) -> TurnRunner:
+        agents = {"chat": graph_of(node, saver, again=again)}
+        memory = Memory(saver, agents)
+        return TurnRunner(Claims(redis, LIFETIMES), memory, agents, WorkerSettings(**settings))
+
+    return make
 
 
 @asynccontextmanager
@@ -91,15 +91,15 @@ def told(valkey: RedisSeen, turn_id: str) -> list[bytes]:
     ]
 
 
-async def test_a_turn_is_done(turns: Turns, redis: Redis, valkey: RedisSeen) -> None:
+async def test_a_turn_is_done(turns: Turns, runner_of: RunnerOf, valkey: RedisSeen) -> None:
     turn = await accept(turns)
-    await runner_of(redis, say_hi).run(turn.turn_id)
+    await runner_of(say_hi).run(turn.turn_id)
     assert isinstance(await end_of(turns, valkey, turn.turn_id), Done)
 
 
-async def test_a_turn_that_has_ended_is_left_alone(turns: Turns, redis: Redis) -> None:
+async def test_a_turn_that_has_ended_is_left_alone(turns: Turns, runner_of: RunnerOf) -> None:
     turn = await accept(turns)
-    runner = runner_of(redis, say_hi)
+    runner = runner_of(say_hi)
     await runner.run(turn.turn_id)
     ended = await turns.read(turn.turn_id)
     await runner.run(turn.turn_id)
@@ -108,11 +108,11 @@ async def test_a_turn_that_has_ended_is_left_alone(turns: Turns, redis: Redis) -
 
 
 async def test_an_agent_that_fails_says_nothing_of_what_it_read(
-    turns: Turns, redis: Redis, valkey: RedisSeen, caplog: pytest.LogCaptureFixture
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen, caplog: pytest.LogCaptureFixture
 ) -> None:
     turn = await accept(turns)
     with caplog.at_level(logging.INFO):
-        await runner_of(redis, fail).run(turn.turn_id)
+        await runner_of(fail).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert (end.metadata.code, end.content) == ("agent", "The agent failed with ValueError.")
@@ -122,25 +122,27 @@ async def test_an_agent_that_fails_says_nothing_of_what_it_read(
 
 
 async def test_an_agent_that_never_ends_reaches_the_step_limit(
-    turns: Turns, redis: Redis, valkey: RedisSeen
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
 ) -> None:
     turn = await accept(turns)
-    await runner_of(redis, say_hi, again=True, STEP_LIMIT=5).run(turn.turn_id)
+    await runner_of(say_hi, again=True, STEP_LIMIT=5).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "step_limit"
 
 
-async def test_a_turn_has_a_limit_of_time(turns: Turns, redis: Redis, valkey: RedisSeen) -> None:
+async def test_a_turn_has_a_limit_of_time(
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
+) -> None:
     turn = await accept(turns)
-    await runner_of(redis, wait, TURN_TIMEOUT_S=0.05).run(turn.turn_id)
+    await runner_of(wait, TURN_TIMEOUT_S=0.05).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "timeout"
 
 
 async def test_an_agent_that_will_not_be_cancelled_is_left_behind(
-    turns: Turns, redis: Redis, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns_module, "CANCEL_S", 0.05)
     free = asyncio.Event()
@@ -154,7 +156,7 @@ async def test_an_agent_that_will_not_be_cancelled_is_left_behind(
         return {"messages": [("ai", "too late")]}
 
     turn = await accept(turns)
-    await runner_of(redis, stay, TURN_TIMEOUT_S=0.05).run(turn.turn_id)
+    await runner_of(stay, TURN_TIMEOUT_S=0.05).run(turn.turn_id)
     before = told(valkey, turn.turn_id)
     free.set()
     others = asyncio.all_tasks() - {asyncio.current_task()}
@@ -167,10 +169,10 @@ async def test_an_agent_that_will_not_be_cancelled_is_left_behind(
 
 
 async def test_an_agent_that_only_the_api_knows(
-    turns: Turns, redis: Redis, valkey: RedisSeen
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
 ) -> None:
     turn = await accept(turns, agent="theirs")
-    await runner_of(redis, say_hi).run(turn.turn_id)
+    await runner_of(say_hi).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "agent"
@@ -178,9 +180,9 @@ async def test_an_agent_that_only_the_api_knows(
 
 
 async def test_a_worker_that_stops_ends_its_turn(
-    turns: Turns, redis: Redis, valkey: RedisSeen
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
 ) -> None:
-    runner = runner_of(redis, wait)
+    runner = runner_of(wait)
     async with running(turns, runner) as (turn, _):
         runner.stop()
     end = await end_of(turns, valkey, turn.turn_id)
@@ -189,9 +191,9 @@ async def test_a_worker_that_stops_ends_its_turn(
 
 
 async def test_a_turn_begun_while_the_worker_stops_ends_at_once(
-    turns: Turns, redis: Redis, valkey: RedisSeen
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
 ) -> None:
-    runner = runner_of(redis, wait)
+    runner = runner_of(wait)
     runner.stop()
     turn = await accept(turns)
     await asyncio.wait_for(runner.run(turn.turn_id), 30)
@@ -200,7 +202,9 @@ async def test_a_turn_begun_while_the_worker_stops_ends_at_once(
     assert end.metadata.code == "worker_lost"
 
 
-async def test_a_turn_that_another_worker_took_is_left_to_it(turns: Turns, redis: Redis) -> None:
+async def test_a_turn_that_another_worker_took_is_left_to_it(
+    turns: Turns, redis: Redis, runner_of: RunnerOf
+) -> None:
     free = asyncio.Event()
 
     async def speak_when_free(_: MessagesState) -> dict[str, Any]:
@@ -208,28 +212,31 @@ async def test_a_turn_that_another_worker_took_is_left_to_it(turns: Turns, redis
         return {"messages": [("ai", "hi")]}
 
     others = Claims(redis, LIFETIMES)
-    async with running(turns, runner_of(redis, speak_when_free)) as (turn, task):
+    async with running(turns, runner_of(speak_when_free)) as (turn, task):
         mine = await claim(others, turn)
         free.set()
         with pytest.raises(Fenced):
             await task
     assert (await turns.read(turn.turn_id)).status == "running"
-    assert await others.publish(mine, mine.seq + 1, text(mine, "mine")) == mine.seq + 1
+    answer = await others.publish(mine, mine.seq + 1, text(mine, "mine"))
+    assert answer.last == mine.seq + 1
 
 
-async def test_an_agent_that_cancels_itself(turns: Turns, redis: Redis, valkey: RedisSeen) -> None:
+async def test_an_agent_that_cancels_itself(
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
+) -> None:
     async def give_up(_: MessagesState) -> dict[str, Any]:
         raise asyncio.CancelledError
 
     turn = await accept(turns)
-    await runner_of(redis, give_up).run(turn.turn_id)
+    await runner_of(give_up).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert end.metadata.code == "agent"
 
 
 async def test_an_agent_that_raises_no_ordinary_error(
-    turns: Turns, redis: Redis, valkey: RedisSeen
+    turns: Turns, runner_of: RunnerOf, valkey: RedisSeen
 ) -> None:
     class Odd(BaseException):
         pass
@@ -238,7 +245,7 @@ async def test_an_agent_that_raises_no_ordinary_error(
         raise Odd(SECRET)
 
     turn = await accept(turns)
-    await runner_of(redis, raise_odd).run(turn.turn_id)
+    await runner_of(raise_odd).run(turn.turn_id)
     end = await end_of(turns, valkey, turn.turn_id)
     assert isinstance(end, Error)
     assert (end.metadata.code, end.content) == ("agent", "The agent failed with Odd.")

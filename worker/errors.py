@@ -4,7 +4,8 @@ TurnkeeperError
 └── CannotStart
     ├── DatabaseTaken      another worker owns it
     ├── DatabaseUnusable   it cannot be opened
-    └── QueueTaken         another worker, with another database, serves this queue
+    ├── QueueTaken         another worker, with another database, serves this queue
+    └── SaverTooOld        langgraph-checkpoint-sqlite would lose what it has stored
 """
 
 from typing import ClassVar
@@ -35,3 +36,9 @@ class DatabaseUnusable(CannotStart):
 
     code = "database_unusable"
     exit_code = 3
+
+
+class SaverTooOld(CannotStart):
+    """The installed langgraph-checkpoint-sqlite would silently lose what it has stored."""
+
+    code = "saver_too_old"

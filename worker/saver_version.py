@@ -4,16 +4,10 @@ from importlib.metadata import version
 
 from packaging.version import Version
 
-from worker.errors import CannotStart
+from worker.errors import SaverTooOld
 
 PACKAGE = "langgraph-checkpoint-sqlite"
 OLDEST = "3.1.2"
-
-
-class SaverTooOld(CannotStart):
-    """The installed checkpoint saver would make threads forget."""
-
-    code = "saver_too_old"
 
 
 def check_saver(installed: str | None = None) -> None:

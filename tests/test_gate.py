@@ -1,0 +1,137 @@
+"""Only the open turn writes, only on its thread, and only above what is there."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
+
+from tests.memory import graph_of, put, rows
+from worker.checkpoints import TurnSaver, open_checkpoints
+from worker.gate import CURRENT_TURN, Gate, OpenTurn, PutRefused, TurnClosed
+
+NOTHING = {"checkpoints": [], "writes": []}
+
+
+def open_for(saver: TurnSaver, turn_id: str = "turn", above: str = "") -> None:
+    saver.gate.open(OpenTurn(turn_id, "thread", above))
+
+
+async def test_what_the_open_turn_puts_is_stored(saver: TurnSaver) -> None:
+    open_for(saver)
+    await put(saver)
+    stored = await rows(saver)
+    assert [len(stored[table]) for table in stored] == [1, 1]
+
+
+async def test_nothing_is_stored_before_a_turn_and_after_it(saver: TurnSaver) -> None:
+    with pytest.raises(TurnClosed):
+        await put(saver)
+    open_for(saver)
+    saver.gate.close()
+    with pytest.raises(TurnClosed):
+        await put(saver)
+    assert await rows(saver) == NOTHING
+
+
+@pytest.mark.parametrize("turn_id", ["", "an earlier turn"])
+async def test_nobody_else_writes_while_a_turn_is_open(saver: TurnSaver, turn_id: str) -> None:
+    open_for(saver)
+    with pytest.raises(TurnClosed):
+        await put(saver, turn_id=turn_id)
+    assert await rows(saver) == NOTHING
+
+
+async def test_a_turn_writes_to_no_other_thread(saver: TurnSaver) -> None:
+    open_for(saver)
+    with pytest.raises(PutRefused, match="own thread"):
+        await put(saver, thread_id="another")
+    assert await rows(saver) == NOTHING
+
+
+async def test_a_checkpoint_goes_above_those_that_the_thread_has(saver: TurnSaver) -> None:
+    open_for(saver)
+    below = empty_checkpoint()
+    highest = await put(saver, namespace="a sub-agent's")
+    saver.gate.close()
+    before = await rows(saver)
+
+    open_for(saver, "next", above=highest)
+    for checkpoint in (below, {**below, "id": highest}):
+        with pytest.raises(PutRefused, match="above"):
+            await put(saver, turn_id="next", checkpoint=checkpoint)
+    assert await rows(saver) == before
+    assert await put(saver, turn_id="next") > highest
+
+
+async def test_an_agent_deletes_no_thread(saver: TurnSaver) -> None:
+    open_for(saver)
+    await put(saver)
+    before = await rows(saver)
+    with pytest.raises(PutRefused):
+        await saver.adelete_thread("thread")
+    assert await rows(saver) == before
+
+
+async def test_the_copy_that_a_graph_takes_of_the_saver_has_the_same_gate(
+    saver: TurnSaver,
+) -> None:
+    async def answer(_: MessagesState) -> dict[str, object]:
+        return {}
+
+    copy = graph_of(answer, saver).checkpointer
+    assert isinstance(copy, TurnSaver)
+    assert copy is not saver, "LangGraph no longer takes a copy: say so in worker/gate.py"
+    assert copy.gate is saver.gate
+
+
+async def test_puts_wait_while_somebody_is_alone_and_are_judged_then(saver: TurnSaver) -> None:
+    open_for(saver)
+    async with saver.gate.alone():
+        waiting = [asyncio.create_task(put(saver)) for _ in range(3)]
+        await asyncio.sleep(0)  # they have begun
+        saver.gate.close()
+    for outcome in await asyncio.gather(*waiting, return_exceptions=True):
+        assert isinstance(outcome, TurnClosed)
+    assert await rows(saver) == NOTHING
+
+
+async def test_whoever_wants_to_be_alone_waits_for_a_put_that_is_under_way(
+    saver: TurnSaver,
+) -> None:
+    open_for(saver)
+    await saver.lock.acquire()  # the put has passed the gate and cannot go on
+    putting = asyncio.create_task(put(saver))
+    await asyncio.sleep(0)
+    saver.gate.close()
+    alone = asyncio.create_task(_be_alone(saver))
+    await asyncio.sleep(0)
+    assert not alone.done()
+    saver.lock.release()
+    assert len((await alone)["checkpoints"]) == 1
+    with pytest.raises(TurnClosed):  # its second half came too late
+        await putting
+
+
+async def _be_alone(saver: TurnSaver) -> dict[str, list[tuple[object, ...]]]:
+    async with saver.gate.alone():
+        return await rows(saver)
+
+
+def test_who_works_for_no_turn_may_ask_the_model_and_who_is_over_may_not() -> None:
+    gate = Gate()
+    gate.check_caller()
+    token = CURRENT_TURN.set("turn")
+    with pytest.raises(TurnClosed):
+        gate.check_caller()
+    gate.open(OpenTurn("turn", "thread", ""))
+    gate.check_caller()
+    CURRENT_TURN.reset(token)
+
+
+async def test_the_gate_is_that_of_one_database(tmp_path: Path, saver: TurnSaver) -> None:
+    open_for(saver)
+    async with open_checkpoints(tmp_path / "another.sqlite") as another:
+        with pytest.raises(TurnClosed):
+            await put(another)
