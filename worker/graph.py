@@ -5,7 +5,7 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
-from collections.abc import AsyncGenerator, Collection
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, cast
 
@@ -14,7 +14,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 from langgraph.graph.state import CompiledStateGraph
-from langgraph.pregel._checkpoint import achannels_from_checkpoint
 
 __all__ = [
     "REMOVE_ALL_MESSAGES",
@@ -24,7 +23,6 @@ __all__ = [
     "Namespace",
     "Part",
     "Saver",
-    "count_messages",
     "stream_parts",
 ]
 
@@ -35,8 +33,6 @@ Model = BaseChatModel
 
 Namespace = tuple[str, ...]
 """Where in the graph: empty for the agent itself, a step for each level of sub-agents."""
-
-MESSAGES = "messages"
 
 Part = tuple[Namespace, str, Any]
 """Namespace, stream mode, and what that mode yields."""
@@ -57,35 +53,3 @@ async def stream_parts(
     async with aclosing(cast(AsyncGenerator[Part], stream)) as parts:
         async for part in parts:
             yield part
-
-
-async def count_messages(
-    graph: Graph,
-    saver: Saver,
-    thread_id: str,
-    checkpoint_id: str = "",
-    pending: Collection[tuple[str, str]] | None = None,
-) -> int:
-    """How many messages a checkpoint has (the latest by default), with its pending writes.
-
-    `pending`: only those of these tasks and channels. Of the state only the messages are read,
-    which `aget_state` would not do: LangGraph's private `achannels_from_checkpoint` can.
-    """
-    place = {"thread_id": thread_id, "checkpoint_ns": ""}
-    if checkpoint_id:
-        place["checkpoint_id"] = checkpoint_id
-    saved = await saver.aget_tuple({"configurable": place})
-    if saved is None or MESSAGES not in graph.channels:
-        return 0
-    specs = {MESSAGES: graph.channels[MESSAGES]}
-    channels, _ = await achannels_from_checkpoint(
-        specs, saved.checkpoint, saver=saver, config=saved.config
-    )
-    channels[MESSAGES].update(
-        [
-            written
-            for task, channel, written in saved.pending_writes or []
-            if channel == MESSAGES and (pending is None or (task, channel) in pending)
-        ]
-    )
-    return len(channels[MESSAGES].get()) if channels[MESSAGES].is_available() else 0

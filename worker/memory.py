@@ -27,7 +27,9 @@ from worker.fence import (
     raise_fence,
 )
 from worker.gate import OpenTurn
-from worker.graph import Graph, count_messages
+from worker.graph import Graph
+from worker.seal import is_long, seal
+from worker.state import count_messages, seal_head
 from worker.transaction import Connection, transact
 
 NOWHERE = "none"
@@ -70,6 +72,17 @@ class Memory:
             await _write_down(connection, ending)
 
         await transact(self._saver, work)
+
+    async def shorten(self, turn: TurnRecord) -> None:
+        """Seals the turn's thread if it is long; not to be called while the thread has a fence.
+
+        Raises what a channel's own code may raise.
+        """
+        graph, thread_id = self._agents[turn.agent], turn.thread_id
+        if await transact(self._saver, lambda connection: is_long(connection, thread_id)):
+            head = await seal_head(graph, self._saver, thread_id)
+            if head:
+                await transact(self._saver, lambda connection: seal(connection, thread_id, head))
 
     async def restore(self, fence: Fence, ending: Ending | None) -> None:
         """Makes the thread what it was; raises RestoreFailed."""

@@ -1,5 +1,6 @@
 """The end of a turn in the database: what it did is kept, or the thread is what it was before."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -30,11 +31,19 @@ async def keep(memory: Memory, account: Account, decide: Callable[[], Outcome]) 
         if (outcome := decide()) is DONE:
             ending = account.conclude(DONE)
             await memory.commit(ending)
+            await _shorten(memory, account.turn)
             return ending
     except NOT_KEPT as error:
         log.error("Turn %s could not be saved: %s", account.turn.turn_id, error)
         outcome = NOT_SAVED
     return await undo(memory, account, outcome)
+
+
+async def _shorten(memory: Memory, turn: TurnRecord) -> None:
+    """Before the turn's end is told, so that a thread does not change between two turns."""
+    [error] = await asyncio.gather(memory.shorten(turn), return_exceptions=True)
+    if error:  # the thread is whole all the same, and longer
+        log.warning("Thread %s cannot be sealed: %r", turn.thread_id, error)
 
 
 async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:

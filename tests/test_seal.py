@@ -1,0 +1,175 @@
+"""A sealed thread is short, and the same for the agent that goes on with it."""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import pytest
+from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
+
+from shared.record import TurnRecord
+from tests.fake_llama import FakeLlama, Reply
+from tests.memory import put, rows
+from tests.service import run_service, text_of
+from tests.turns_made import claimed_turn, done
+from worker import seal as seal_module
+from worker.checkpoints import TurnSaver
+from worker.ending import Ending
+from worker.gate import CURRENT_TURN
+from worker.graph import Graph
+from worker.memory import Memory
+
+NEVER = 10**9
+
+
+def talk() -> list[Reply]:
+    """Four turns that write a file, change it, ask a sub-agent, read the file again."""
+    edit = {"file_path": "/a.txt", "old_string": "one", "new_string": "two"}
+    ask = {"description": "Look.", "subagent_type": "general-purpose"}
+    return [
+        Reply(tool_calls=[("write_file", {"file_path": "/a.txt", "content": "one"})]),
+        Reply(content="written"),
+        Reply(tool_calls=[("edit_file", edit)]),
+        Reply(content="changed"),
+        Reply(tool_calls=[("task", ask)]),
+        Reply(tool_calls=[("ls", {"path": "/"})]),
+        Reply(content="looked"),
+        Reply(content="it looked"),
+        Reply(tool_calls=[("read_file", {"file_path": "/a.txt"})]),
+        Reply(content="it says two"),
+    ]
+
+
+async def bodies(
+    redis_url: str, folder: Path, from_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[str], list[str]]:
+    """What the model server is asked in four turns on one thread, and the answers."""
+    monkeypatch.setattr(seal_module, "FROM_ROWS", from_rows)
+    async with (
+        FakeLlama(talk()) as llama,
+        run_service(redis_url, llama.base_url, folder) as service,
+    ):
+        answers = [text_of(await service.ask(f"Turn {n}", thread_id="t")) for n in range(4)]
+    return without_ids([call.body for call in llama.calls]), answers
+
+
+def without_ids(asked: list[dict[str, Any]]) -> list[str]:
+    """The bodies as JSON, with the tool calls' random ids replaced by numbers."""
+    calls = [
+        call["id"]
+        for message in asked[-1]["messages"] + asked[6]["messages"]
+        for call in message.get("tool_calls", [])
+    ]
+    numbers = {call_id: str(number) for number, call_id in enumerate(calls)}
+    return [
+        re.sub("|".join(calls), lambda found: numbers[found[0]], json.dumps(body)) for body in asked
+    ]
+
+
+async def test_the_agent_does_not_notice(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = await bodies(redis_url, tmp_path, NEVER, monkeypatch)
+    (tmp_path / "checkpoints.sqlite").rename(tmp_path / "long.sqlite")
+    short = await bodies(redis_url, tmp_path, 1, monkeypatch)
+    assert short == long
+    assert short[1] == ["written", "changed", "it looked", "it says two"]
+    assert "two" in short[0][-1], "the file was read"
+
+
+class Notes(TypedDict):
+    """A list that grows, and how often a part with its own memory has run."""
+
+    notes: Annotated[list[str], lambda old, new: old + new]
+
+
+def graph_with_a_memory_inside(saver: TurnSaver) -> Graph:
+    """A graph whose inner graph counts its own turns."""
+    inner: Any = StateGraph(Notes)
+    inner.add_node("count", lambda state: {"notes": ["again"]})
+    inner.set_entry_point("count")
+
+    def tell(state: Notes) -> dict[str, Any]:
+        return {"notes": [str(len(remembering.invoke({"notes": []})["notes"]))]}
+
+    remembering = inner.compile(checkpointer=True)
+    outer: Any = StateGraph(Notes)
+    outer.add_node("tell", tell)
+    outer.set_entry_point("tell")
+    return outer.compile(checkpointer=saver)
+
+
+async def run(memory: Memory, graph: Graph, number: int) -> list[str]:
+    """One turn; answers the notes after it."""
+    turn = claimed_turn(turn_id=str(number))
+    await memory.begin(turn)
+    token = CURRENT_TURN.set(turn.turn_id)
+    state = await graph.ainvoke({"notes": []}, {"configurable": {"thread_id": "thread"}})
+    CURRENT_TURN.reset(token)
+    await memory.drain()
+    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    await memory.shorten(turn)
+    return state["notes"]
+
+
+@pytest.mark.parametrize("from_rows", [1, NEVER])
+async def test_a_memory_inside_is_kept(
+    saver: TurnSaver, monkeypatch: pytest.MonkeyPatch, from_rows: int
+) -> None:
+    monkeypatch.setattr(seal_module, "FROM_ROWS", from_rows)
+    graph = graph_with_a_memory_inside(saver)
+    memory = Memory(saver, {"chat": graph})
+    for number in range(1, 4):
+        notes = await run(memory, graph, number)
+    assert notes == ["1", "2", "3"]
+    own = [row for row in (await rows(saver))["checkpoints"] if row[1] == ""]
+    assert (len(own) == 1) is (from_rows == 1)
+
+
+@pytest.fixture
+async def long_thread(saver: TurnSaver, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    """A thread that has been sealed."""
+    monkeypatch.setattr(seal_module, "FROM_ROWS", 1)
+    graph = graph_with_a_memory_inside(saver)
+    memory = Memory(saver, {"chat": graph})
+    await run(memory, graph, 1)
+    return memory
+
+
+async def test_a_sealed_thread_is_restored_row_for_row(
+    saver: TurnSaver, long_thread: Memory
+) -> None:
+    before = await rows(saver)
+    await long_thread.begin(turn := claimed_turn(turn_id="2"))
+    await put(saver, turn_id="2")
+    fence = await long_thread.fence_of(turn.thread_id)
+    assert fence
+    await long_thread.restore(fence, None)
+    assert await rows(saver) == before
+
+
+async def unchanged_by_shortening(memory: Memory, saver: TurnSaver, turn: TurnRecord) -> bool:
+    before = await rows(saver)
+    await memory.shorten(turn)
+    return await rows(saver) == before
+
+
+async def test_a_thread_with_a_fence_is_not_sealed(saver: TurnSaver, long_thread: Memory) -> None:
+    await long_thread.begin(turn := claimed_turn(turn_id="2"))
+    token = CURRENT_TURN.set("2")
+    await graph_with_a_memory_inside(saver).ainvoke(
+        {"notes": []}, {"configurable": {"thread_id": "thread"}}
+    )
+    CURRENT_TURN.reset(token)
+    assert await unchanged_by_shortening(long_thread, saver, turn)
+
+
+async def test_a_thread_with_something_pending_is_not_sealed(
+    saver: TurnSaver, long_thread: Memory
+) -> None:
+    await long_thread.begin(turn := claimed_turn(turn_id="2"))
+    await put(saver, turn_id="2")
+    await long_thread.drain()
+    await long_thread.commit(Ending(turn=turn, chunk=done(turn)))
+    assert await unchanged_by_shortening(long_thread, saver, turn)

@@ -1,0 +1,50 @@
+"""Keeps a thread short: of its checkpoints only the last one stays, made to need no other.
+
+Each turn leaves some 40 rows, and reading a thread walks all of them. Between turns the head gets a
+snapshot of every channel that LangGraph keeps as deltas, and what led to it goes.
+
+- S1  A thread with a fence is never sealed, nor one whose head has something pending.
+- S2  The head keeps its id; it has no parent any more.
+- S3  What sub-agents wrote for one call goes (their namespaces name the call by `:`); a graph that
+      keeps a memory of its own between turns has a namespace without one, and keeps it.
+"""
+
+from aiosqlite import Connection
+
+from worker.fence import find_fence
+from worker.state import SealedHead
+
+FROM_ROWS = 200
+"""How many rows a thread may have before it is sealed: some five turns with tools."""
+
+COUNT = """
+SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = ?)
+     + (SELECT count(*) FROM writes WHERE thread_id = ?)
+"""
+SEAL = """
+UPDATE checkpoints SET type = ?, checkpoint = ?, metadata = ?, parent_checkpoint_id = NULL
+WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?
+"""
+DELETE_CHECKPOINTS = """
+DELETE FROM checkpoints WHERE thread_id = ?
+    AND ((checkpoint_ns = '' AND checkpoint_id <> ?) OR instr(checkpoint_ns, ':') > 0)
+"""
+DELETE_WRITES = """
+DELETE FROM writes WHERE thread_id = ? AND (checkpoint_ns = '' OR instr(checkpoint_ns, ':') > 0)
+"""
+
+
+async def is_long(connection: Connection, thread_id: str) -> bool:
+    """The thread is worth sealing."""
+    [(count,)] = await connection.execute_fetchall(COUNT, (thread_id, thread_id))
+    return count >= FROM_ROWS
+
+
+async def seal(connection: Connection, thread_id: str, head: SealedHead) -> None:
+    """Writes the sealed head in place and deletes what it does not need."""
+    if await find_fence(connection, thread_id):
+        return
+    row = (head.type, head.checkpoint, head.metadata, thread_id, head.checkpoint_id)
+    await connection.execute(SEAL, row)
+    await connection.execute(DELETE_CHECKPOINTS, (thread_id, head.checkpoint_id))
+    await connection.execute(DELETE_WRITES, (thread_id,))
