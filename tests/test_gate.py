@@ -7,7 +7,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
 
-from tests.memory import graph_of, put, rows
+from tests.memory import Rows, graph_of, put, rows
 from worker.checkpoints import TurnSaver, open_checkpoints
 from worker.gate import CURRENT_TURN, Gate, OpenTurn, PutRefused, TurnClosed
 
@@ -86,22 +86,27 @@ async def test_the_copy_that_a_graph_takes_of_the_saver_has_the_same_gate(
     assert copy.gate is saver.gate
 
 
-async def test_puts_wait_while_somebody_is_alone_and_are_judged_then(saver: TurnSaver) -> None:
+async def test_whoever_is_alone_after_closing_sees_all_that_was_begun(saver: TurnSaver) -> None:
     open_for(saver)
     async with saver.gate.alone():
-        waiting = [asyncio.create_task(put(saver)) for _ in range(3)]
-        await asyncio.sleep(0)  # they have begun
-        saver.gate.close()
-    for outcome in await asyncio.gather(*waiting, return_exceptions=True):
-        assert isinstance(outcome, TurnClosed)
-    assert await rows(saver) == NOTHING
+        begun = [asyncio.create_task(put(saver)) for _ in range(3)]
+        await asyncio.sleep(0)  # they have passed the gate, and wait
+        assert await rows(saver) == NOTHING
+    saver.gate.close()
+    late = [asyncio.create_task(put(saver)) for _ in range(3)]
+    async with saver.gate.alone():
+        at_rest = await rows(saver)
+        assert len(at_rest["checkpoints"]) == 3
+        for outcome in await asyncio.gather(*begun, *late, return_exceptions=True):
+            assert isinstance(outcome, TurnClosed)  # those begun: in their second half
+    assert await rows(saver) == at_rest
 
 
 async def test_whoever_wants_to_be_alone_waits_for_a_put_that_is_under_way(
     saver: TurnSaver,
 ) -> None:
     open_for(saver)
-    await saver.lock.acquire()  # the put has passed the gate and cannot go on
+    await saver.lock.acquire()  # a put can pass the gate, and not go on
     putting = asyncio.create_task(put(saver))
     await asyncio.sleep(0)
     saver.gate.close()
@@ -110,11 +115,11 @@ async def test_whoever_wants_to_be_alone_waits_for_a_put_that_is_under_way(
     assert not alone.done()
     saver.lock.release()
     assert len((await alone)["checkpoints"]) == 1
-    with pytest.raises(TurnClosed):  # its second half came too late
+    with pytest.raises(TurnClosed):
         await putting
 
 
-async def _be_alone(saver: TurnSaver) -> dict[str, list[tuple[object, ...]]]:
+async def _be_alone(saver: TurnSaver) -> Rows:
     async with saver.gate.alone():
         return await rows(saver)
 

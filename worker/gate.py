@@ -2,9 +2,9 @@
 
 - G1  A put lands only if the open turn makes it, on its own thread.
 - G2  Once the gate is closed no put begins, whoever still runs.
-- G3  Whoever holds `alone` knows that no put is under way: one begins only when it has the gate to
-      itself, and is let in only then. Awaiting the turn's task would not do: LangGraph writes from
-      callbacks that outlive it.
+- G3  Puts go one by one, and whoever closes the gate and then holds `alone` knows that none is
+      under way or will be. Awaiting the turn's task would not do: LangGraph writes from callbacks
+      that outlive it.
 - G4  A put adds rows that sort above those the thread had, and so replaces none of them. LangGraph
       takes the highest id for the latest.
 
@@ -89,10 +89,12 @@ class Gate:
         self, thread_id: str, checkpoint_id: str | None = None
     ) -> AsyncGenerator[None]:
         """A put, of a new checkpoint if it has an id; raises TurnClosed and PutRefused."""
+        turn = self.check()
+        if thread_id != turn.thread_id:
+            raise PutRefused("A turn may write to its own thread only.")
+        if checkpoint_id is not None and checkpoint_id <= turn.above:
+            raise PutRefused("A checkpoint's id must be above those that the thread has.")
+        # Nothing is awaited between the check and the place in the lock's queue, which is first in,
+        # first out: so whoever closes the gate and then wants to be alone comes after this put.
         async with self._alone:
-            turn = self.check()
-            if thread_id != turn.thread_id:
-                raise PutRefused("A turn may write to its own thread only.")
-            if checkpoint_id is not None and checkpoint_id <= turn.above:
-                raise PutRefused("A checkpoint's id must be above those that the thread has.")
             yield

@@ -33,7 +33,7 @@ def reply(body: Body) -> Reply:
 
 
 async def measure(client: httpx.AsyncClient, llama: FakeLlama, phase: str) -> tuple[float, float]:
-    """Milliseconds from the request until the model server sees it, and until `cancelled` is read."""
+    """Milliseconds from the request to the disconnect, and to the `cancelled` that is read."""
     before = len(llama.calls)
     posted = await client.post("/turns", json={"text": phase, "thread_id": phase})
     turn = posted.json()["turn_id"]
