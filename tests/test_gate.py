@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from langgraph.checkpoint.base import empty_checkpoint
@@ -11,7 +12,7 @@ from tests.memory import Rows, graph_of, put, rows
 from worker.checkpoints import TurnSaver, open_checkpoints
 from worker.gate import CURRENT_TURN, Gate, OpenTurn, PutRefused, TurnClosed
 
-NOTHING = {"checkpoints": [], "writes": []}
+NOTHING: Rows = {"checkpoints": [], "writes": []}
 
 
 def open_for(saver: TurnSaver, turn_id: str = "turn", above: str = "") -> None:
@@ -58,7 +59,9 @@ async def test_a_checkpoint_goes_above_those_that_the_thread_has(saver: TurnSave
     before = await rows(saver)
 
     open_for(saver, "next", above=highest)
-    for checkpoint in (below, {**below, "id": highest}):
+    at_highest = empty_checkpoint()
+    at_highest["id"] = highest
+    for checkpoint in (below, at_highest):
         with pytest.raises(PutRefused, match="above"):
             await put(saver, turn_id="next", checkpoint=checkpoint)
     assert await rows(saver) == before
@@ -80,7 +83,7 @@ async def test_the_copy_that_a_graph_takes_of_the_saver_has_the_same_gate(
     async def answer(_: MessagesState) -> dict[str, object]:
         return {}
 
-    copy = graph_of(answer, saver).checkpointer
+    copy: Any = cast(Any, graph_of(answer, saver)).checkpointer
     assert isinstance(copy, TurnSaver)
     assert copy is not saver, "LangGraph no longer takes a copy: say so in worker/gate.py"
     assert copy.gate is saver.gate

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from shared.record import TurnRecord
-from tests.memory import OURS, place, put, rows, write
+from tests.memory import OURS, Rows, place, put, rows, write
 from tests.turns_made import claimed_turn, done
 from worker import outbox, transaction
 from worker.checkpoints import TurnSaver
@@ -19,7 +19,7 @@ from worker.transaction import Connection, transact
 
 TURN = claimed_turn()
 ENDING = Ending(turn=TURN, chunk=done(TURN))
-LOWERED = {"open_turns": [], "fenced_checkpoints": [], "fenced_writes": []}
+LOWERED: Rows = {"open_turns": [], "fenced_checkpoints": [], "fenced_writes": []}
 
 
 @pytest.fixture

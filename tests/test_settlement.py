@@ -11,7 +11,7 @@ from shared.claims import Claims
 from shared.errors import Fenced, Quarantined
 from shared.redis import Redis
 from shared.turns import Turns
-from tests.memory import put, rows
+from tests.memory import Rows, put, rows
 from tests.turns_made import LIFETIMES, accept, claim, claimed_turn
 from worker import rollback, settlement
 from worker.checkpoints import TurnSaver
@@ -24,7 +24,7 @@ from worker.tally import Tally
 
 TURN = claimed_turn()
 ACCOUNT = Account(TURN, Tally(), lambda: 1.5)
-UNTOUCHED = {"checkpoints": [], "writes": []}
+UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
 
 
 @pytest.fixture

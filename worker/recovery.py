@@ -9,11 +9,12 @@ from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import TurnRecord
 from worker.conclusion import CANCELLED, Account, Outcome
+from worker.ending import Ending
 from worker.failures import WORKER_LOST
 from worker.fence import Fence
 from worker.insist import insist
 from worker.memory import Memory
-from worker.settlement import lift, tell, undo
+from worker.settlement import already_settled, lift, tell, undo
 from worker.tally import Tally
 
 log = logging.getLogger(__name__)
@@ -56,10 +57,14 @@ async def _end_left_running(claims: Claims, memory: Memory) -> None:
         await _end(claims, memory, turn)
 
 
-async def _end(claims: Claims, memory: Memory, turn: TurnRecord) -> None:
+async def _undo(memory: Memory, turn: TurnRecord) -> Ending:
     account = Account(turn, Tally(), lambda: turn.age_s(time.time()))
     outcome = CANCELLED if turn.status == "cancelling" else Outcome(WORKER_LOST)
-    ending = await undo(memory, account, outcome)
+    return await undo(memory, account, outcome)
+
+
+async def _end(claims: Claims, memory: Memory, turn: TurnRecord) -> None:
+    ending = await already_settled(memory, turn) or await _undo(memory, turn)
     try:
         await tell(claims, memory, ending)
     except Fenced as error:

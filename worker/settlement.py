@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
 
 from shared.claims import Claims
 from shared.record import Failure, TurnRecord
@@ -51,15 +53,24 @@ async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:
     turn = account.turn
     try:
         fence = await memory.fence_of(turn.thread_id)
-        if not (fence and fence.belongs_to(turn)):  # it has never begun
-            ending = account.conclude(outcome, 0)
-            await memory.write_down(ending)
+        if fence and fence.belongs_to(turn):
+            ending = account.conclude(outcome, await memory.count_added(fence))
+            await memory.restore(fence, ending)
             return ending
-        ending = account.conclude(outcome, await memory.count_added(fence))
-        await memory.restore(fence, ending)
     except (*NOT_KEPT, RestoreFailed) as error:
         log.error("Thread %s is quarantined: %s", turn.thread_id, error)
-        return await _quarantine(memory, account.conclude(Outcome(ROLLBACK_FAILED)))
+        ending = account.conclude(Outcome(ROLLBACK_FAILED))
+        return await _write_down(memory.quarantine(ending), ending)
+    ending = account.conclude(outcome, 0)  # it has never begun
+    return await _write_down(memory.write_down(ending), ending)
+
+
+async def _write_down(writing: Awaitable[None], ending: Ending) -> Ending:
+    try:
+        await writing
+    except NOT_KEPT as error:
+        # Redis is told all the same; and a fence stands until the next start finds it.
+        log.error("The end of turn %s is not in the database: %s", ending.turn.turn_id, error)
     return ending
 
 
@@ -85,16 +96,13 @@ async def lift(memory: Memory, fence: Fence) -> bool:
     return True
 
 
+async def already_settled(memory: Memory, turn: TurnRecord) -> Ending | None:
+    """The end of a turn that Redis believes to be open, because it has forgotten it."""
+    ended = await memory.end_of(turn.turn_id)
+    return replace(ended, turn=turn) if ended else None
+
+
 async def tell(claims: Claims, memory: Memory, ending: Ending) -> None:
     """Says to Redis that a turn has ended, until it knows; raises Fenced."""
     await insist(lambda: claims.finish(ending.turn, ending.chunk, ending.failure))
     await memory.told(ending.turn.turn_id)
-
-
-async def _quarantine(memory: Memory, ending: Ending) -> Ending:
-    try:
-        await memory.quarantine(ending)
-    except NOT_KEPT as error:
-        # The fence stands all the same: the next start finds it.
-        log.error("The end of turn %s is not in the database: %s", ending.turn.turn_id, error)
-    return ending

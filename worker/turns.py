@@ -11,7 +11,6 @@ from uuid import UUID
 
 from langchain_core.messages import HumanMessage
 from langchain_core.runnables import RunnableConfig
-from msgspec.structs import replace
 
 from shared.claims import Claims
 from shared.errors import Fenced
@@ -33,7 +32,7 @@ from worker.insist import insist
 from worker.memory import Memory
 from worker.publisher import Publisher, open_publisher
 from worker.settings import WorkerSettings
-from worker.settlement import abandon, keep, tell, undo
+from worker.settlement import abandon, already_settled, keep, tell, undo
 from worker.translate import Translator
 
 CANCEL_S = 5.0
@@ -76,9 +75,7 @@ class TurnRunner:
             self.cancel(turn_id)
         log.info("Turn %s of thread %s starts.", turn.turn_id, turn.thread_id)
         try:
-            # It may have ended before, and Redis have forgotten that.
-            ended = await self._memory.end_of(turn_id)
-            ending = replace(ended, turn=turn) if ended else await self._carry_out(turn)
+            ending = await already_settled(self._memory, turn) or await self._carry_out(turn)
             await tell(self._claims, self._memory, ending)
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
