@@ -19,7 +19,7 @@ from shared.turns import Turns
 from tests.memory import Node, graph_of
 from tests.redis_seen import RedisSeen, log_of
 from tests.turns_made import LIFETIMES, accept, claim, text
-from worker import turns as turns_module
+from worker import run as run_module
 from worker.checkpoints import TurnSaver
 from worker.memory import Memory
 from worker.settings import WorkerSettings
@@ -144,7 +144,7 @@ async def test_a_turn_has_a_limit_of_time(
 async def test_an_agent_that_will_not_be_cancelled_is_left_behind(
     turns: Turns, runner_of: RunnerOf, valkey: RedisSeen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns_module, "CANCEL_S", 0.05)
+    monkeypatch.setattr(run_module, "CANCEL_S", 0.05)
     free = asyncio.Event()
 
     async def stay(_: MessagesState) -> dict[str, Any]:
