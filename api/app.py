@@ -16,11 +16,18 @@ from api.problems import HANDLERS
 from api.service import TurnService
 from api.settings import ApiSettings
 from api.status import get_queue, get_status
-from api.turns import cancel_turn, get_events, get_turn, post_turn, post_turn_and_stream
+from api.turns import (
+    cancel_turn,
+    get_events,
+    get_turn,
+    post_turn,
+    post_turn_and_stream,
+    retry_turn,
+)
 from shared.redis import Redis
 
 ROUTES = [
-    *(post_turn, post_turn_and_stream, get_turn, get_events, cancel_turn),
+    *(post_turn, post_turn_and_stream, get_turn, get_events, cancel_turn, retry_turn),
     *(get_queue, get_status, get_live, get_ready),
     *(get_start_script, get_swagger_ui),
 ]

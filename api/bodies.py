@@ -67,6 +67,11 @@ def digest(body: TurnBody) -> str:
     return hashlib.sha256(canonical(msgspec.to_builtins(body))).hexdigest()
 
 
+def digest_retry(turn_id: str) -> str:
+    """The same for a retry, which has no body and is told from every request that has one."""
+    return hashlib.sha256(canonical({"retry_of": turn_id})).hexdigest()
+
+
 def _check_ids(body: TurnBody) -> None:
     if body.thread_id is not None and not THREAD_ID.fullmatch(body.thread_id):
         raise Invalid("thread_id must be 1 to 128 of A-Z, a-z, 0-9, _ and -.")

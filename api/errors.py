@@ -3,12 +3,12 @@
 TurnkeeperError
 ├── (those of shared.errors)
 ├── NotJson, BadCursor   400
+├── NotRetryable         409
 ├── Detailed
 │   ├── LogGone          410
 │   └── NotReady         503
 ├── TooLarge             413
-├── Invalid              422
-└── NotImplementedYet    501
+└── Invalid              422
 """
 
 from typing import Any
@@ -27,6 +27,12 @@ class BadCursor(TurnkeeperError):
     """The cursor is not the number of a chunk."""
 
     code = "bad_cursor"
+
+
+class NotRetryable(TurnkeeperError):
+    """The turn has not failed and was not cancelled."""
+
+    code = "not_retryable"
 
 
 class Detailed(TurnkeeperError):
@@ -64,12 +70,6 @@ class Invalid(TurnkeeperError):
     code = "invalid"
 
 
-class NotImplementedYet(TurnkeeperError):
-    """This version cannot do it."""
-
-    code = "not_implemented"
-
-
 class NothingLeft(Exception):
     """The turn has ended and its last chunk is behind the cursor: 204."""
 
@@ -80,11 +80,12 @@ STATUS: dict[type[TurnkeeperError], int] = {
     errors.UnknownTurn: 404,
     errors.AgentMismatch: 409,
     errors.IdempotencyConflict: 409,
+    errors.Quarantined: 409,
+    NotRetryable: 409,
     LogGone: 410,
     TooLarge: 413,
     Invalid: 422,
     errors.QueueFull: 429,
-    NotImplementedYet: 501,
     NotReady: 503,
     errors.RedisAway: 503,
     errors.WorkerLost: 503,

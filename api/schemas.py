@@ -141,7 +141,9 @@ def present(record: TurnRecord) -> Turn:
         run_id=record.run_id,
         trace_url=record.trace_url,
         error=record.error,
+        rolled_back_messages=record.rolled_back_messages,
         usage=record.usage,
+        retry_of=record.retry_of,
         links=_link(record),
     )
 

@@ -1,24 +1,24 @@
-"""Accepting, reading and cancelling turns."""
+"""Accepting, reading, cancelling and retrying turns."""
 
 import re
-import time
 import uuid
 from typing import NamedTuple
 
 from uuid_utils.compat import uuid7
 
-from api.bodies import TurnBody, digest, parse_turn
+from api.bodies import TurnBody, digest, digest_retry, parse_turn
 from api.deadline import redis_deadline
-from api.errors import Invalid, NotImplementedYet
+from api.errors import Invalid, NotRetryable
 from api.settings import ApiSettings
 from shared import stream
+from shared.admission import NewTurn
 from shared.agents import BUILT_IN
-from shared.chunks import Cancelled, CancelSummary
-from shared.record import TurnRecord, TurnRequest
+from shared.record import Status, TurnRecord, TurnRequest
 from shared.redis import Redis
-from shared.turns import NewTurn, QueueSnapshot, Turns
+from shared.turns import Cancellation, QueueSnapshot, Turns
 
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+RETRYABLE: frozenset[Status] = frozenset({"error", "cancelled"})
 
 
 class Accepted(NamedTuple):
@@ -26,13 +26,6 @@ class Accepted(NamedTuple):
 
     turn: TurnRecord
     repeated: bool
-
-
-class Cancellation(NamedTuple):
-    """`ended_before`: there was nothing left to cancel."""
-
-    turn: TurnRecord
-    ended_before: bool
 
 
 class TurnService:
@@ -47,25 +40,43 @@ class TurnService:
 
     async def accept(self, raw: bytes, idempotency_key: str | None) -> Accepted:
         """Queues the turn that a body asks for; raises what parse_turn and Turns.admit raise."""
-        if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
-            raise Invalid("Idempotency-Key must be 1 to 255 visible ASCII characters.")
+        key = _check_key(idempotency_key)
         body = parse_turn(raw)
         async with redis_deadline():
-            agent = await self._choose_agent(body)
-            admission = await self._turns.admit(
+            return await self._admit(
                 NewTurn(
                     turn_id=str(uuid7()),
                     thread_id=body.thread_id or str(uuid.uuid4()),
-                    agent=agent,
+                    agent=await self._choose_agent(body),
                     request=TurnRequest(text=body.text, input=body.input),
-                    idempotency_key=idempotency_key or "",
-                    body_hash=digest(body) if idempotency_key else "",
-                ),
-                limit=self._limit,
-                default_agent=self._default_agent,
+                    idempotency_key=key,
+                    body_hash=digest(body) if key else "",
+                )
             )
-            turn = admission.turn or await self._turns.read(admission.turn_id)
-            return Accepted(turn, admission.repeated)
+
+    async def retry(self, turn_id: str, idempotency_key: str | None) -> Accepted:
+        """Queues a turn's input again, on its thread and for its agent.
+
+        Raises UnknownTurn, NotRetryable and what Turns.admit raises.
+        """
+        key = _check_key(idempotency_key)
+        async with redis_deadline():
+            turn = await self._turns.read(turn_id)
+            if turn.status not in RETRYABLE:
+                raise NotRetryable(
+                    f"The turn is {turn.status}; what failed or was cancelled can be retried."
+                )
+            return await self._admit(
+                NewTurn(
+                    turn_id=str(uuid7()),
+                    thread_id=turn.thread_id,
+                    agent=turn.agent,
+                    request=turn.request,
+                    idempotency_key=key,
+                    body_hash=digest_retry(turn_id) if key else "",
+                    retry_of=turn_id,
+                )
+            )
 
     async def read(self, turn_id: str) -> TurnRecord:
         """The turn with its place in the queue; raises UnknownTurn."""
@@ -73,15 +84,9 @@ class TurnService:
             return await self._turns.read(turn_id)
 
     async def cancel(self, turn_id: str) -> Cancellation:
-        """Ends a turn that has not started; raises UnknownTurn and NotImplementedYet."""
+        """Ends a turn, at once or by its worker; raises UnknownTurn."""
         async with redis_deadline():
-            turn = await self._turns.read(turn_id)
-            if turn.ended:
-                return Cancellation(turn, ended_before=True)
-            outcome = await self._turns.cancel(turn, _cancelled(turn))
-            if outcome.status == "running":
-                raise NotImplementedYet("A turn that has started cannot be cancelled yet.")
-            return Cancellation(await self._turns.read(turn_id), ended_before=not outcome.ended_now)
+            return await self._turns.cancel(turn_id)
 
     async def queue(self) -> QueueSnapshot:
         """The running turn and all that wait."""
@@ -92,6 +97,13 @@ class TurnService:
         """The turn's chunks are still kept."""
         async with redis_deadline():
             return await stream.exists(self._redis, turn_id)
+
+    async def _admit(self, new: NewTurn) -> Accepted:
+        admission = await self._turns.admit(
+            new, limit=self._limit, default_agent=self._default_agent
+        )
+        turn = admission.turn or await self._turns.read(admission.turn_id)
+        return Accepted(turn, admission.repeated)
 
     async def _choose_agent(self, body: TurnBody) -> str:
         """The agent that the turn asks for, empty for the thread's own; raises Invalid.
@@ -112,8 +124,8 @@ class TurnService:
         return known or self._default_agent
 
 
-def _cancelled(turn: TurnRecord) -> Cancelled:
-    waited_s = turn.age_s(time.time())
-    return Cancelled(
-        turn_id=turn.turn_id, metadata=CancelSummary(elapsed_s=waited_s, queued_s=waited_s)
-    )
+def _check_key(idempotency_key: str | None) -> str:
+    """The key, empty for none; raises Invalid."""
+    if idempotency_key is not None and not IDEMPOTENCY_KEY.fullmatch(idempotency_key):
+        raise Invalid("Idempotency-Key must be 1 to 255 visible ASCII characters.")
+    return idempotency_key or ""

@@ -1,57 +1,31 @@
 """The routes of turns."""
 
-from typing import Annotated
-
 from litestar import Response, get, post
 from litestar.di import NamedDependency
 from litestar.openapi import ResponseSpec
-from litestar.openapi.spec import OpenAPIType
-from litestar.params import HeaderParameter, PathParameter, QueryParameter, RawBody
+from litestar.params import RawBody
 from sse_starlette.sse import EventSourceResponse
 
 from api.cursor import check_cursor, parse_cursor
 from api.hub import Hub
 from api.openapi.chunks import stream_spec
-from api.openapi.examples import CANCELLED, DONE, FAILED, RUNNING, WAITING, answer_spec
-from api.openapi.operations import Accepting, Answering, TakingTurn
-from api.openapi.problems import ADMISSION, problem_specs
+from api.openapi.examples import (
+    CANCELLED,
+    CANCELLING,
+    DONE,
+    FAILED,
+    RETRY,
+    RUNNING,
+    WAITING,
+    answer_spec,
+)
+from api.openapi.operations import Accepting, Answering, Posting, TakingTurn
+from api.openapi.problems import ADMISSION, BODY, problem_specs
+from api.parameters import After, IdempotencyKey, LastEventId, TurnId
 from api.schemas import Turn, present, turn_path
-from api.service import TurnService
+from api.service import Accepted, TurnService
 from api.sse import respond_with_events
 from shared.record import TurnRecord
-
-# How they look is said in `schema_extra`, by which nothing is refused before the handler sees it.
-IdempotencyKey = Annotated[
-    str | None,
-    HeaderParameter(
-        name="Idempotency-Key",
-        description="1 to 255 visible ASCII characters: the same key and body, the same turn; "
-        "kept as long as the turn's record.",
-        schema_extra={
-            "one_of": None,
-            "type": OpenAPIType.STRING,
-            "pattern": "^[\\x21-\\x7e]{1,255}$",
-        },
-    ),
-]
-TurnId = Annotated[str, PathParameter(description="The turn's `turn_id`.")]
-SEQ = {"one_of": None, "type": OpenAPIType.INTEGER, "minimum": 0}
-LastEventId = Annotated[
-    str | None,
-    HeaderParameter(
-        name="Last-Event-ID",
-        description="`seq` of the last chunk received; the chunks after it are sent. Wins over "
-        "`after`.",
-        schema_extra=SEQ,
-    ),
-]
-After = Annotated[
-    str | None,
-    QueryParameter(
-        description="The same, where no header can be set. Without either: from the first chunk.",
-        schema_extra=SEQ,
-    ),
-]
 
 
 @post(
@@ -59,23 +33,18 @@ After = Annotated[
     status_code=202,
     summary="Post a turn",
     tags=["turns"],
-    operation_class=Accepting,
+    operation_class=Posting,
     responses={
         200: answer_spec("The turn that this idempotency key was used for.", done=DONE),
         202: answer_spec("The new turn.", queued=WAITING),
-        **problem_specs(*ADMISSION),
+        **problem_specs(*BODY, *ADMISSION),
     },
 )
 async def post_turn(
     service: NamedDependency[TurnService], body: RawBody, idempotency_key: IdempotencyKey = None
 ) -> Response[Turn]:
     """Queues a turn, whether or not a worker is there to run it."""
-    turn, repeated = await service.accept(body, idempotency_key)
-    return Response(
-        present(turn),
-        status_code=200 if repeated else 202,
-        headers={"Location": turn_path(turn.turn_id)},
-    )
+    return _answer(await service.accept(body, idempotency_key))
 
 
 @post(
@@ -86,7 +55,7 @@ async def post_turn(
     operation_class=TakingTurn,
     responses={
         200: stream_spec("The chunks of the new turn; X-Turn-Id and X-Thread-Id say which."),
-        **problem_specs(*ADMISSION, "gone"),
+        **problem_specs(*BODY, *ADMISSION, "gone"),
     },
 )
 async def post_turn_and_stream(
@@ -146,14 +115,51 @@ async def get_events(
     operation_class=Answering,
     responses={
         200: answer_spec("The turn had ended before.", done=DONE, cancelled=CANCELLED),
-        202: answer_spec("It was cancelled.", cancelled=CANCELLED),
-        **problem_specs("unknown_turn", "not_implemented", "redis_away"),
+        202: answer_spec(
+            "It is stored: `cancelled` is what had never started, `cancelling` what a worker has "
+            "yet to undo.",
+            cancelled=CANCELLED,
+            cancelling=CANCELLING,
+        ),
+        **problem_specs("unknown_turn", "redis_away"),
     },
 )
 async def cancel_turn(service: NamedDependency[TurnService], turn_id: TurnId) -> Response[Turn]:
-    """Stops a turn that has not started, which ends it at once."""
+    """Stops a turn and takes what it did out of its thread again; asked again, it changes nothing.
+
+    The turn's last chunk says how it ended: it may have been done before.
+    """
     turn, ended_before = await service.cancel(turn_id)
     return Response(present(turn), status_code=200 if ended_before else 202)
+
+
+@post(
+    "/turns/{turn_id:str}/retry",
+    status_code=202,
+    summary="Retry a turn",
+    tags=["turns"],
+    operation_class=Accepting,
+    responses={
+        200: answer_spec("The retry that this idempotency key was used for.", queued=RETRY),
+        202: answer_spec("The new turn.", queued=RETRY),
+        **problem_specs("unknown_turn", "not_retryable", *ADMISSION),
+    },
+)
+async def retry_turn(
+    service: NamedDependency[TurnService],
+    turn_id: TurnId,
+    idempotency_key: IdempotencyKey = None,
+) -> Response[Turn]:
+    """Queues a new turn with the input, agent and thread of one that failed or was cancelled."""
+    return _answer(await service.retry(turn_id, idempotency_key))
+
+
+def _answer(accepted: Accepted) -> Response[Turn]:
+    return Response(
+        present(accepted.turn),
+        status_code=200 if accepted.repeated else 202,
+        headers={"Location": turn_path(accepted.turn.turn_id)},
+    )
 
 
 async def _stream(

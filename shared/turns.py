@@ -1,57 +1,26 @@
 """The transitions of a turn that the API makes, each one script, so that Redis decides races."""
 
 import logging
+import time
 from typing import Any, NamedTuple, cast
 
 import msgspec
-from msgspec import Struct
 
 from shared import chunks, jobs, keys, scripts
-from shared.chunks import Cancelled, Place, Queued
-from shared.errors import (
-    AgentMismatch,
-    IdempotencyConflict,
-    Quarantined,
-    QueueFull,
-    UnknownTurn,
-)
-from shared.record import Lifetimes, Status, TurnRecord, TurnRequest, parse_record
+from shared.admission import Admission, NewTurn, parse_admission
+from shared.chunks import Cancelled, CancelSummary, Place, Queued
+from shared.errors import UnknownTurn
+from shared.record import Lifetimes, TurnRecord, parse_record
 from shared.redis import Redis, redis_errors
 
 log = logging.getLogger(__name__)
 
 
-class NewTurn(Struct, frozen=True, kw_only=True):
-    """A turn to be accepted. `agent`: empty for the thread's own; `body_hash`: of the request;
-    `retry_of`: the turn that it tries again, if it does.
-    """
-
-    turn_id: str
-    thread_id: str
-    agent: str
-    request: TurnRequest
-    idempotency_key: str = ""
-    body_hash: str = ""
-    retry_of: str = ""
-
-
-class Admission(NamedTuple):
-    """`turn`: as accepted; None when the idempotency key named an earlier one."""
-
-    turn_id: str
-    turn: TurnRecord | None
-
-    @property
-    def repeated(self) -> bool:
-        """The turn was accepted before."""
-        return self.turn is None
-
-
 class Cancellation(NamedTuple):
-    """The turn's status now, and whether this call ended it."""
+    """The turn as it is now. `ended_before`: there was nothing left to cancel."""
 
-    status: Status
-    ended_now: bool
+    turn: TurnRecord
+    ended_before: bool
 
 
 class QueueSnapshot(NamedTuple):
@@ -69,8 +38,9 @@ class Turns:
         self._lifetimes = lifetimes
         self._lane = lane
         self._admit = scripts.load(redis, "admit")
-        self._cancel = scripts.load(redis, "ending", "cancel")
-        self._read = scripts.load(redis, "read")
+        self._cancel = scripts.load(redis, "place", "cancel")
+        self._withdraw = scripts.load(redis, "ending", "withdraw")
+        self._read = scripts.load(redis, "place", "read")
         self._queue = scripts.load(redis, "queue")
 
     async def admit(self, new: NewTurn, *, limit: int, default_agent: str) -> Admission:
@@ -88,7 +58,7 @@ class Turns:
                     *("retry_of", new.retry_of),
                 ],
             )
-        return _admission(new, answer[0], *answer[1:])
+        return parse_admission(new, answer)
 
     def _admission_keys(self, new: NewTurn) -> list[str]:
         return [
@@ -110,9 +80,7 @@ class Turns:
                 keys=[keys.turn(turn_id), keys.queue(self._lane), keys.running(self._lane)],
                 args=[turn_id],
             )
-        if not flat:
-            raise UnknownTurn(f"No turn {turn_id} is known.")
-        return parse_record(flat, place)
+        return _known(turn_id, flat, place)
 
     async def thread_agent(self, thread_id: str) -> str | None:
         """The agent that the thread keeps, as long as Redis knows the thread."""
@@ -134,10 +102,35 @@ class Turns:
             [record for record in records if record is not None],
         )
 
-    async def cancel(self, turn: TurnRecord, chunk: Cancelled) -> Cancellation:
-        """Ends a turn that never started with `chunk`; of one that did the worker is told."""
+    async def cancel(self, turn_id: str) -> Cancellation:
+        """Ends a turn that never started, has its worker undo one that did; raises UnknownTurn."""
+        while True:
+            # One that has started comes first, as a model works for it: one script, and it is told.
+            turn = await self._cancel_started(turn_id)
+            if turn.status != "queued":
+                return Cancellation(turn, ended_before=turn.ended)
+            if withdrawn := await self._withdraw_waiting(turn):
+                return Cancellation(withdrawn, ended_before=False)
+
+    async def _cancel_started(self, turn_id: str) -> TurnRecord:
         with redis_errors():
-            status, ended_now = await self._cancel(
+            flat, place = await self._cancel(
+                keys=[
+                    keys.turn(turn_id),
+                    keys.queue(self._lane),
+                    keys.running(self._lane),
+                    keys.control(self._lane),
+                ],
+                args=[turn_id],
+            )
+        return _known(turn_id, flat, place)
+
+    async def _withdraw_waiting(self, turn: TurnRecord) -> TurnRecord | None:
+        """None when it has started or ended meanwhile."""
+        waited_s = turn.age_s(time.time())
+        summary = CancelSummary(elapsed_s=waited_s, queued_s=waited_s, rolled_back_messages=0)
+        with redis_errors():
+            flat = await self._withdraw(
                 keys=[
                     *scripts.ending_keys(turn, self._lane),
                     keys.control(self._lane),
@@ -145,36 +138,18 @@ class Turns:
                 ],
                 args=[
                     turn.turn_id,
-                    chunks.encode(chunk),
+                    chunks.encode(Cancelled(turn_id=turn.turn_id, metadata=summary)),
                     self._lifetimes.chunks_s,
                     self._lifetimes.turn_s,
                 ],
             )
-        if not status:
-            raise UnknownTurn(f"No turn {turn.turn_id} is known.")
-        return Cancellation(status.decode(), bool(ended_now))
+        return parse_record(flat) if flat else None
 
 
-def _admission(new: NewTurn, outcome: bytes, *details: Any) -> Admission:
-    match outcome:
-        case b"admitted":
-            flat, ahead = details
-            return Admission(new.turn_id, parse_record(flat, ahead))
-        case b"repeated":
-            return Admission(details[0].decode(), None)
-        case b"conflict":
-            raise IdempotencyConflict("This idempotency key was used before with another body.")
-        case b"quarantined":
-            raise Quarantined(
-                f"Thread {new.thread_id} could not be restored after a turn, and takes no more "
-                "until a restart of the worker restores it or it is deleted."
-            )
-        case b"agent_mismatch":
-            raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0].decode()!r}.")
-        case b"full":
-            raise QueueFull(f"The queue is full, with {details[0].decode()} waiting.")
-        case _:
-            raise AssertionError(f"admit.lua answered {outcome!r}")
+def _known(turn_id: str, flat: list[bytes], place: int) -> TurnRecord:
+    if not flat:
+        raise UnknownTurn(f"No turn {turn_id} is known.")
+    return parse_record(flat, place)
 
 
 def _read(flat: list[bytes], place: int) -> TurnRecord | None:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pytest
 from redis import Redis as SyncRedis
 
+from api.client.turnkeeper import TurnkeeperClient, open_client
 from api.local.valkey import SOCKET
 from api.settings import ApiSettings
 from shared.claims import Claims
 from shared.redis import Redis, open_redis
 from shared.turns import Turns
+from tests.client_made import FakeTime
 from tests.fake_api import FakeApi, run_fake_api
 from tests.terminal import Run, open_terminal
 from tests.turns_made import LIFETIMES
@@ -102,6 +104,19 @@ def fake_api() -> Generator[FakeApi]:
     """A scripted API, for what asks one."""
     with run_fake_api() as api:
         yield api
+
+
+@pytest.fixture
+def fake_time() -> FakeTime:
+    """Time that passes only by waiting."""
+    return FakeTime()
+
+
+@pytest.fixture
+async def client(fake_api: FakeApi, fake_time: FakeTime) -> AsyncGenerator[TurnkeeperClient]:
+    """A client of the scripted API."""
+    async with open_client(fake_api.url, "s3cret", clock=fake_time.clock) as client:
+        yield client
 
 
 @pytest.fixture

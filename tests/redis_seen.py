@@ -1,7 +1,7 @@
 """What is in Redis, seen past the service's own code."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -36,3 +36,12 @@ def log_of(valkey: RedisSeen, turn_id: str) -> list[dict[str, Any]]:
         {**json.loads(fields[b"body"]), "id": entry_id.decode(), "type": fields[b"type"].decode()}
         for entry_id, fields in valkey.xrange(keys.log(turn_id))
     ]
+
+
+@contextmanager
+def hearing(valkey: RedisSeen, channel: str) -> Generator[Callable[[], bytes]]:
+    """What answers the next message of a channel, none of which is missed."""
+    with valkey.pubsub() as heard:
+        heard.subscribe(channel)
+        assert heard.get_message(timeout=5)["type"] == "subscribe"
+        yield lambda: heard.get_message(timeout=5)["data"]

@@ -7,8 +7,12 @@ from click.testing import CliRunner, Result
 
 from api.cli import main
 from shared.chunks import (
+    Cancelled,
+    CancelSummary,
     Chunk,
     Done,
+    Error,
+    ErrorSummary,
     Place,
     Queued,
     Source,
@@ -74,6 +78,23 @@ def done() -> Chunk:
     return Done(turn_id=TURN, metadata=summary)
 
 
+def failed() -> Chunk:
+    """A bad end."""
+    summary = ErrorSummary(elapsed_s=1, queued_s=0, code="model_error", rolled_back_messages=1)
+    return Error(turn_id=TURN, content="The server said 500.", metadata=summary)
+
+
+def cancelled() -> Chunk:
+    """The end of a turn that was cancelled after its start."""
+    summary = CancelSummary(elapsed_s=1, queued_s=0, rolled_back_messages=3)
+    return Cancelled(turn_id=TURN, metadata=summary)
+
+
 def stream(*chunks: Chunk) -> Reply:
     """An answer that is these chunks."""
     return Reply(events(*numbered(*chunks)))
+
+
+def silent(*said: Chunk, end: Chunk) -> Reply:
+    """An answer that is these chunks, and nothing more before a cancel."""
+    return Reply(events(*numbered(*said)), rest=events(*numbered(end, start=len(said) + 1)))

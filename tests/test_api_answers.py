@@ -28,6 +28,7 @@ STREAM: Route = ("post", "/turns/stream")
 TURN: Route = ("get", "/turns/{turn_id}")
 EVENTS: Route = ("get", "/turns/{turn_id}/events")
 CANCEL: Route = ("post", "/turns/{turn_id}/cancel")
+RETRY: Route = ("post", "/turns/{turn_id}/retry")
 
 
 class Described:
@@ -126,7 +127,19 @@ async def test_cancelling(api: Described, driver: TurnDriver) -> None:
     assert await api.status(CANCEL, "nobody") == 404
     running = await driver.queue()
     await driver.start(running)
-    assert await api.status(CANCEL, running) == 501
+    assert await api.status(CANCEL, running) == 202
+
+
+async def test_retrying(api: Described, driver: TurnDriver) -> None:
+    turn_id = await driver.queue()
+    key = {"Idempotency-Key": "k"}
+    assert await api.status(RETRY, turn_id) == 409
+    await api.ask(CANCEL, turn_id)
+    assert await api.status(RETRY, turn_id, headers=key) == 202
+    assert await api.status(RETRY, turn_id, headers=key) == 200
+    assert await api.status(RETRY, turn_id, headers={"Idempotency-Key": "a b"}) == 422
+    assert await api.status(RETRY, turn_id) == 429
+    assert await api.status(RETRY, "nobody") == 404
 
 
 async def test_the_service(api: Described, driver: TurnDriver) -> None:

@@ -25,13 +25,15 @@ from tests.openapi_seen import (
 from tests.serve_api import open_api
 
 TOKEN = {"401", "403", "500"}
-ADMISSION = {"400", "409", "413", "422", "429", "503"}
+ADMISSION = {"409", "422", "429", "503"}
+BODY = {"400", "413"}
 ROUTES = {
-    ("post", "/turns"): {"200", "202", *TOKEN, *ADMISSION},
-    ("post", "/turns/stream"): {"200", "410", *TOKEN, *ADMISSION},
+    ("post", "/turns"): {"200", "202", *TOKEN, *BODY, *ADMISSION},
+    ("post", "/turns/stream"): {"200", "410", *TOKEN, *BODY, *ADMISSION},
     ("get", "/turns/{turn_id}"): {"200", "404", "503", *TOKEN},
     ("get", "/turns/{turn_id}/events"): {"200", "204", "400", "404", "410", "503", *TOKEN},
-    ("post", "/turns/{turn_id}/cancel"): {"200", "202", "404", "501", "503", *TOKEN},
+    ("post", "/turns/{turn_id}/cancel"): {"200", "202", "404", "503", *TOKEN},
+    ("post", "/turns/{turn_id}/retry"): {"200", "202", "404", *TOKEN, *ADMISSION},
     ("get", "/queue"): {"200", "503", *TOKEN},
     ("get", "/status"): {"200", *TOKEN},
     ("get", "/health/live"): {"200", "403", "500"},
@@ -42,6 +44,10 @@ HEADERS = {
     ("post", "/turns", "200"): {"Location"},
     ("post", "/turns", "202"): {"Location"},
     ("post", "/turns", "429"): {"Retry-After"},
+    ("post", "/turns/{turn_id}/retry", "200"): {"Location"},
+    ("post", "/turns/{turn_id}/retry", "202"): {"Location"},
+    ("post", "/turns/{turn_id}/retry", "429"): {"Retry-After"},
+    ("post", "/turns/{turn_id}/cancel", "202"): set[str](),
     ("post", "/turns/stream", "200"): {"X-Turn-Id", "X-Thread-Id"},
     ("get", "/turns/{turn_id}/events", "200"): {"X-Turn-Id", "X-Thread-Id"},
     ("get", "/queue", "401"): {"WWW-Authenticate"},
@@ -139,6 +145,9 @@ async def test_bodies_and_parameters_are_described(schema: Json) -> None:
         assert (key["name"], key["in"], key["required"]) == ("Idempotency-Key", "header", False)
         visible = {"type": "string", "pattern": r"^[\x21-\x7e]{1,255}$"}
         assert without_words(key["schema"]) == visible
+    retry = operations(schema)["post", "/turns/{turn_id}/retry"]
+    assert {it["name"] for it in retry["parameters"]} == {"turn_id", "Idempotency-Key"}
+    assert "requestBody" not in retry
     either = read_body(schema)["schema"]["oneOf"]
     assert [it["required"] for it in either] == [["text"], ["input"]]
     assert read_body(schema)["examples"].keys() == {"text", "thread", "input"}

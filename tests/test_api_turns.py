@@ -1,4 +1,4 @@
-"""Turns over HTTP: accepted, read, refused and cancelled."""
+"""Turns over HTTP: accepted, read and refused."""
 
 import asyncio
 import re
@@ -153,40 +153,16 @@ async def test_a_full_queue_says_when_to_try_again(
     assert (await post(api)).status_code == 202
 
 
-async def test_a_turn_that_waits_is_cancelled_at_once(api: httpx.AsyncClient) -> None:
-    turn_id = (await post(api)).json()["turn_id"]
-    first = await api.post(f"/turns/{turn_id}/cancel")
-    again = await api.post(f"/turns/{turn_id}/cancel")
-    assert (first.status_code, first.json()["status"]) == (202, "cancelled")
-    assert (again.status_code, again.json()) == (200, first.json())
-    assert (await api.get("/queue")).json()["waiting"] == []
-
-
-async def test_a_turn_that_has_ended_stays_as_it_is(
-    api: httpx.AsyncClient, driver: TurnDriver
-) -> None:
-    turn_id = (await post(api)).json()["turn_id"]
-    await driver.run(turn_id)
-    answer = await api.post(f"/turns/{turn_id}/cancel")
-    assert (answer.status_code, answer.json()["status"]) == (200, "done")
-
-
-async def test_a_running_turn_cannot_be_cancelled_yet(
-    api: httpx.AsyncClient, driver: TurnDriver
-) -> None:
-    turn_id = (await post(api)).json()["turn_id"]
-    await driver.start(turn_id)
-    answer = await api.post(f"/turns/{turn_id}/cancel")
-    assert (answer.status_code, answer.json()["code"]) == (501, "not_implemented")
-
-
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [
         ("GET", "/turns/unknown", 404, "unknown_turn"),
         ("GET", "/turns/unknown/events", 404, "unknown_turn"),
         ("POST", "/turns/unknown/cancel", 404, "unknown_turn"),
+        ("POST", "/turns/unknown/retry", 404, "unknown_turn"),
         ("GET", "/turns/%00%ff", 404, "unknown_turn"),
+        ("POST", "/turns/%00%ff/cancel", 404, "unknown_turn"),
+        ("POST", "/turns/%00%ff/retry", 404, "unknown_turn"),
         ("GET", "/nowhere", 404, "not_found"),
         ("GET", "/schema/nowhere", 404, "not_found"),
         ("DELETE", "/turns/unknown", 405, "method_not_allowed"),

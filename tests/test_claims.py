@@ -11,11 +11,10 @@ from shared.errors import Fenced
 from shared.redis import Redis, open_redis
 from shared.turns import Turns
 from tests.line import open_line
-from tests.redis_seen import RedisSeen, log_of, stored
+from tests.redis_seen import RedisSeen, hearing, log_of, stored
 from tests.turns_made import (
     LIFETIMES,
     accept,
-    cancelled,
     claim,
     claimed_turn,
     done,
@@ -49,7 +48,7 @@ async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, redis
 async def test_a_worker_that_asks_again_gets_the_same(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims)
     assert (await claim(claims, turn)).attempt == 1
-    assert await claims.publish(turn, 2, text(turn, "hi")) == 2
+    assert await claims.publish(turn, 2, text(turn, "hi")) == (2, False)
 
 
 async def test_a_claim_whose_answer_was_lost_is_no_attempt(turns: Turns, redis_url: str) -> None:
@@ -71,7 +70,7 @@ async def test_an_ended_or_unknown_turn_is_not_taken(
     ended = await start(turns, claims)
     await claims.finish(ended, done(ended), None)
     never_started = await accept(turns)
-    await turns.cancel(never_started, cancelled(never_started))
+    await turns.cancel(never_started.turn_id)
     before = stored(valkey)
     for turn_id in (ended.turn_id, never_started.turn_id, "nobody"):
         assert await claims.claim(turn_id) is None
@@ -83,15 +82,34 @@ async def test_a_published_chunk_is_stored_and_told(
 ) -> None:
     turn = await start(turns, claims)
     chunk = text(turn, "one\r two\u2028 \x00 \U0001f600")
-    with valkey.pubsub() as heard:
-        heard.subscribe(keys.channel(turn.turn_id))
-        assert heard.get_message(timeout=5)["type"] == "subscribe"
-        assert await claims.publish(turn, 2, chunk) == 2
-        told = stream.parse_message(heard.get_message(timeout=5)["data"])
+    with hearing(valkey, keys.channel(turn.turn_id)) as heard:
+        assert await claims.publish(turn, 2, chunk) == (2, False)
+        told = stream.parse_message(heard())
     [entry] = [entry async for entry in stream.read(redis, turn.turn_id, after=1)]
     assert entry == told
     assert chunks.parse(chunks.frame(entry.seq, entry.body)) == (2, chunk)
     assert (await turns.read(turn.turn_id)).seq == 2
+
+
+async def test_whoever_tells_of_a_turn_hears_that_it_is_cancelled(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    turn = await start(turns, claims)
+    await claims.publish(turn, 2, text(turn, "a"))
+    await turns.cancel(turn.turn_id)
+    assert await claims.publish(turn, 3, text(turn, "b")) == (3, True)
+    assert await claims.publish(turn, 3, text(turn, "b")) == (3, True)
+    assert [chunk["content"] for chunk in log_of(valkey, turn.turn_id)] == ["", "a", "b"]
+
+
+async def test_a_turn_that_is_cancelled_is_taken_to_be_undone(turns: Turns, redis: Redis) -> None:
+    waiting = await accept(turns)
+    first, second = [Claims(redis, LIFETIMES) for _ in range(2)]
+    await claim(first, waiting)
+    await turns.cancel(waiting.turn_id)
+    for worker, number in ((first, 1), (second, 2)):
+        turn = await claim(worker, waiting)
+        assert (turn.status, turn.attempt, turn.claim) == ("cancelling", 1, number)
 
 
 async def test_a_chunk_sent_again_is_stored_once(
@@ -109,7 +127,7 @@ async def test_a_chunk_ahead_of_its_turn_is_not_taken(
 ) -> None:
     turn = await start(turns, claims)
     before = stored(valkey)
-    assert await claims.publish(turn, 4, text(turn, "early")) == 1
+    assert await claims.publish(turn, 4, text(turn, "early")) == (1, False)
     assert stored(valkey) == before
 
 
@@ -124,7 +142,7 @@ async def test_an_earlier_claim_may_write_no_more(
     with pytest.raises(Fenced):
         await claims.finish(old, done(old), None)
     assert stored(valkey) == before
-    assert await claims.publish(new, 2, text(new, "hi")) == 2
+    assert await claims.publish(new, 2, text(new, "hi")) == (2, False)
     await claims.finish(new, done(new), None)
     with pytest.raises(Fenced):
         await claims.finish(old, done(old), None)

@@ -2,13 +2,15 @@
 
 import json
 
-from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary
+from shared.chunks import Done, Summary
 from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered
 from tests.terminal import (
     FIGURES,
     Run,
     call,
+    cancelled,
     done,
+    failed,
     outcome,
     queued,
     stream,
@@ -62,9 +64,7 @@ def test_figures_that_nobody_stated_are_not_made_up(fake_api: FakeApi, run: Run)
 
 
 def test_an_error_is_one_line_and_exit_1(fake_api: FakeApi, run: Run):
-    summary = ErrorSummary(elapsed_s=1, queued_s=0, code="model_error", rolled_back_messages=1)
-    end = Error(turn_id=TURN, content="The server said 500.", metadata=summary)
-    fake_api.script = [stream(text("Half an ans"), end)]
+    fake_api.script = [stream(text("Half an ans"), failed())]
     result = run("ask", "Hi")
     assert result.stdout == "Half an ans\n"
     lines = result.stderr.splitlines()
@@ -75,10 +75,10 @@ def test_an_error_is_one_line_and_exit_1(fake_api: FakeApi, run: Run):
 
 
 def test_a_cancelled_turn_exits_2(fake_api: FakeApi, run: Run):
-    summary = CancelSummary(elapsed_s=1, queued_s=0)
-    fake_api.script = [stream(Cancelled(turn_id=TURN, metadata=summary))]
+    fake_api.script = [stream(cancelled())]
     result = run("follow", TURN)
     assert result.stderr.startswith("cancelled in 1.0 s")
+    assert ", 3 messages rolled back\n" in result.stderr
     assert result.exit_code == 2
     assert fake_api.asked[0].path == f"/turns/{TURN}/events"
 

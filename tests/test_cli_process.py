@@ -1,48 +1,13 @@
-"""The commands as processes: Ctrl-C, pipes, and those that make way for another process."""
+"""The commands as processes: pipes, and those that make way for another process."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.fake_api import TURN, FakeApi, Reply, events, numbered
-from tests.terminal import done, queued, stream, text
-
-ROOT = Path(__file__).parents[1]
-
-
-@contextmanager
-def command(api: FakeApi, *arguments: str, **env: str) -> Generator[subprocess.Popen[bytes]]:
-    with subprocess.Popen(
-        [sys.executable, "-m", "api.cli", *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, "TURNKEEPER_URL": api.url, **env},
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def test_ctrl_c_leaves_the_turn_alone(fake_api: FakeApi):
-    fake_api.script = [Reply(events(*numbered(queued(1), text("Half"))), hang=True)]
-    with command(fake_api, "ask", "Hi") as process:
-        assert process.stdout
-        assert process.stdout.read(4) == b"Half"
-        process.send_signal(signal.SIGINT)
-        answer, notes = process.communicate()
-    assert process.returncode == 130
-    assert answer == b"\n"
-    assert notes.decode().endswith(f"follow it with: turnkeeper follow {TURN}\n")
-    assert len(fake_api.asked) == 1
+from tests.command import command
+from tests.fake_api import FakeApi, Reply, events, numbered
+from tests.terminal import done, stream, text
 
 
 def test_a_stdout_that_cannot_write_everything(fake_api: FakeApi):

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from shared import keys
+from shared.chunks import type_of
 from shared.claims import Claims
 from shared.errors import Fenced
 from shared.turns import Turns
@@ -15,6 +16,7 @@ from tests.turns_made import (
     failed,
     start,
     text,
+    undone,
 )
 
 
@@ -38,7 +40,29 @@ async def test_a_failed_turn_says_why(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims)
     await claims.finish(turn, failed(turn), FAILURE)
     ended = await turns.read(turn.turn_id)
-    assert (ended.status, ended.error) == ("error", FAILURE)
+    assert (ended.status, ended.error, ended.rolled_back_messages) == ("error", FAILURE, 2)
+
+
+async def test_a_cancelled_turn_ends_as_it_did(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    for chunk, failure in ((undone, None), (done, None), (failed, FAILURE)):
+        turn = await start(turns, claims)
+        await turns.cancel(turn.turn_id)
+        for _ in range(2):
+            await claims.finish(turn, chunk(turn), failure)
+        ended = await turns.read(turn.turn_id)
+        last = chunk(turn)
+        assert (ended.status, ended.error) == (type_of(last), failure)
+        assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", ended.status]
+        assert await turns.cancel(turn.turn_id) == (ended, True)
+
+
+async def test_how_much_was_rolled_back_is_kept(turns: Turns, claims: Claims) -> None:
+    turn = await start(turns, claims)
+    await turns.cancel(turn.turn_id)
+    await claims.finish(turn, undone(turn), None)
+    assert (await turns.read(turn.turn_id)).rolled_back_messages == 3
 
 
 async def test_the_end_is_written_once_however_often_it_is_said(

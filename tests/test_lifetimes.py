@@ -7,13 +7,14 @@ from shared.claims import Claims
 from shared.record import TurnRecord
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, everlasting
-from tests.turns_made import FAILURE, accept, cancelled, claim, done, failed, start
+from tests.turns_made import FAILURE, accept, claim, done, failed, start
 
 
 async def end(turns: Turns, claims: Claims, turn: TurnRecord, status: str) -> None:
     match status:
         case "cancelled":
-            await turns.cancel(turn, cancelled(turn))
+            await turns.cancel(turn.turn_id)
+            await claims.drop_unrecorded()  # as the worker does when it has entered the turn
         case "error":
             await claims.finish(await claim(claims, turn), failed(turn), FAILURE)
         case _:

@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from shared import keys
+from shared.admission import Admission, NewTurn
 from shared.claims import Claims
 from shared.errors import AgentMismatch, IdempotencyConflict, QueueFull
 from shared.redis import open_redis
-from shared.turns import Admission, NewTurn, Turns
+from shared.turns import Turns
 from tests.redis_seen import RedisSeen, stored
 from tests.turns_made import LIFETIMES, accept, new_turn, start
 

@@ -3,11 +3,12 @@
 import pytest
 
 from shared import jobs, keys
+from shared.admission import Admission, NewTurn
 from shared.claims import Claims
 from shared.errors import AgentMismatch, UnknownTurn
 from shared.record import TurnRecord, TurnRequest
-from shared.turns import Admission, NewTurn, Turns
-from tests.redis_seen import RedisSeen, log_of
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen, hearing, log_of
 from tests.turns_made import accept, new_turn
 
 ROOMY = 1000
@@ -77,11 +78,15 @@ async def test_the_first_chunk_tells_the_place_in_the_queue(
 
 
 async def test_acceptance_wakes_the_worker(turns: Turns, valkey: RedisSeen) -> None:
-    with valkey.pubsub() as control:
-        control.subscribe(keys.control())
-        assert control.get_message(timeout=5)["type"] == "subscribe"
+    with hearing(valkey, keys.control()) as heard:
         await accept(turns)
-        assert control.get_message(timeout=5)["data"] == b"wake"
+        assert heard() == b"wake"
+
+
+async def test_a_retry_names_the_turn_that_it_tries_again(turns: Turns) -> None:
+    first = await accept(turns)
+    assert (first.retry_of, first.rolled_back_messages) == (None, None)
+    assert (await accept(turns, retry_of=first.turn_id)).retry_of == first.turn_id
 
 
 async def test_an_unknown_turn_cannot_be_read(turns: Turns) -> None:

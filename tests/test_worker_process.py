@@ -102,23 +102,33 @@ async def test_an_orderly_stop_ends_the_running_turn_and_exits_cleanly(
     assert await read_heartbeat(redis) is None
 
 
-async def test_a_killed_worker_loses_no_turn(redis_url: str, redis: Redis, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_killed_worker_loses_no_turn_and_leaves_no_trace_of_its_own(
+    redis_url: str, redis: Redis, tmp_path: Path, cancelled: bool
+) -> None:
     gate = asyncio.Event()
     script = [Reply(content="never", gate=gate), Reply(content="second"), Reply(content="third")]
     async with FakeLlama(script) as llama, run_api(redis_url) as api:
         settings = worker_settings(redis_url, llama, tmp_path)
         async with run_process("worker", **settings) as process:
-            left = await begin_turn(api, llama)
-            waiting = [await api.post("Next.") for _ in range(2)]
+            left = await begin_turn(api, llama, thread_id="left")
+            waiting = [await api.post("Next.", thread_id=thread) for thread in ("left", "other")]
+            process.send_signal(signal.SIGSTOP)
+            if cancelled:
+                await api.client.post(f"/turns/{left}/cancel")
             process.kill()
             await process.wait()
         async with run_process("worker", **settings):
             ends = [await api.follow(turn) for turn in (left, *waiting)]
         states = [await api.turn(turn) for turn in (left, *waiting)]
-    assert [type_of(end[-1]) for end in ends] == ["error", "done", "done"]
-    assert states[0]["error"]["code"] == "worker_lost"
+    last = "cancelled" if cancelled else "error"
+    assert [type_of(end[-1]) for end in ends] == [last, "done", "done"]
+    assert cancelled or states[0]["error"]["code"] == "worker_lost"
+    assert states[0]["rolled_back_messages"] == 1
     assert [text_of(end) for end in ends[1:]] == ["second", "third"]
     assert states[1]["started_at"] < states[2]["started_at"]
+    said = [message["content"] for message in llama.calls[1].body["messages"]]
+    assert said[1:] == ["Next."], "nothing is left of the turn before it"
 
 
 def worker_settings(redis_url: str, llama: FakeLlama, folder: Path) -> dict[str, str]:
@@ -131,9 +141,9 @@ def worker_settings(redis_url: str, llama: FakeLlama, folder: Path) -> dict[str,
     }
 
 
-async def begin_turn(api: Service, llama: FakeLlama) -> str:
+async def begin_turn(api: Service, llama: FakeLlama, **fields: str) -> str:
     """A turn that the model server has begun to read."""
-    turn = await api.post("Begin.")
+    turn = await api.post("Begin.", **fields)
     await llama.wait_for(lambda: bool(llama.calls), within=60)
     return turn
 

@@ -25,7 +25,8 @@ class TurnDriver:
     async def say(self, turn: TurnRecord, first: int, count: int = 1) -> None:
         """Publishes `count` text chunks, numbered from `first`."""
         for seq in range(first, first + count):
-            assert await self.claims.publish(turn, seq, text(turn, f"{seq} ")) == seq
+            told = await self.claims.publish(turn, seq, text(turn, f"{seq} "))
+            assert told.last == seq
 
     async def finish(self, turn: TurnRecord) -> None:
         """Publishes the terminal chunk."""

@@ -5,10 +5,11 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from shared.admission import NewTurn
 from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Source, Summary, Text
 from shared.claims import Claims
 from shared.record import Failure, Lifetimes, TurnRecord, TurnRequest
-from shared.turns import NewTurn, Turns
+from shared.turns import Turns
 
 LIFETIMES = Lifetimes(chunks_s=100, turn_s=200)
 FAILURE = Failure("agent", "The agent failed.")
@@ -78,12 +79,13 @@ def done(turn: TurnRecord) -> Done:
     return Done(turn_id=turn.turn_id, metadata=Summary(elapsed_s=1, queued_s=0))
 
 
-def failed(turn: TurnRecord) -> Error:
+def failed(turn: TurnRecord, failure: Failure = FAILURE) -> Error:
     """A bad end."""
-    summary = ErrorSummary(elapsed_s=1, queued_s=0, code=FAILURE.code)
-    return Error(turn_id=turn.turn_id, content=FAILURE.message, metadata=summary)
+    summary = ErrorSummary(elapsed_s=1, queued_s=0, code=failure.code, rolled_back_messages=2)
+    return Error(turn_id=turn.turn_id, content=failure.message, metadata=summary)
 
 
-def cancelled(turn: TurnRecord) -> Cancelled:
-    """An end before the start."""
-    return Cancelled(turn_id=turn.turn_id, metadata=CancelSummary(elapsed_s=1, queued_s=1))
+def undone(turn: TurnRecord) -> Cancelled:
+    """The end of a turn that was cancelled after its start."""
+    summary = CancelSummary(elapsed_s=1, queued_s=0, rolled_back_messages=3)
+    return Cancelled(turn_id=turn.turn_id, metadata=summary)

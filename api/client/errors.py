@@ -8,8 +8,10 @@ TurnkeeperError
 └── LostSight            a turn that goes on unseen
 """
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import cast
 
 import httpx
 import msgspec
@@ -68,10 +70,10 @@ def connection_errors(address: httpx.URL) -> Generator[None]:
         raise ConnectionBroken(reason) from error
 
 
-def check(response: httpx.Response, media_type: str) -> None:
+async def check(response: httpx.Response, media_type: str) -> None:
     """Raises Problem for a refusal and NotTurnkeeper for another media type."""
     if not response.is_success:
-        response.read()
+        await response.aread()
         raise _problem(response)
     content_type = response.headers.get("Content-Type", "")
     if response.status_code != 204 and not content_type.startswith(media_type):
@@ -100,4 +102,16 @@ def _problem(response: httpx.Response) -> Problem:
 
 
 def _reason(error: httpx.RequestError) -> str:
-    return str(error) or type(error).__name__
+    system = _find_system_error(error)
+    return os.strerror(system) if system else str(error) or type(error).__name__
+
+
+def _find_system_error(error: BaseException | None) -> int | None:
+    """The number of what went wrong below, of which httpx says no more than that it did."""
+    if error is None:
+        return None
+    if isinstance(error, OSError) and error.errno and error.errno > 0:
+        return error.errno
+    if isinstance(error, BaseExceptionGroup):  # of several addresses none could be reached
+        return _find_system_error(cast(BaseExceptionGroup[BaseException], error).exceptions[0])
+    return _find_system_error(error.__cause__ or error.__context__)

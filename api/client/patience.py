@@ -1,7 +1,8 @@
 """How long a client waits before it asks again, and when it stops asking."""
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 FIRST_S = 0.2
@@ -13,7 +14,7 @@ class Clock(NamedTuple):
     """Time as the system tells it, unless a test does."""
 
     now: Callable[[], float] = time.monotonic
-    wait: Callable[[float], None] = time.sleep
+    wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
 class Patience:
@@ -42,13 +43,13 @@ class Patience:
         """The server has sent something new: the waits are short again."""
         self._delay = self._pace
 
-    def wait(self) -> bool:
+    async def wait(self) -> bool:
         """Waits, or answers False when that would pass the limit."""
         now = self._clock.now()
         if self._end is None:
             self._end = now + LIMIT_S
         if now + self._delay > self._end:
             return False
-        self._clock.wait(self._delay)
+        await self._clock.wait(self._delay)
         self._delay = min(2 * self._delay, max(LONGEST_S, self._pace))
         return True

@@ -1,4 +1,4 @@
-"""The queue and the status as a person reads them."""
+"""A turn, the queue and the status as a person reads them."""
 
 from collections.abc import Iterable
 from typing import Any, cast
@@ -30,6 +30,15 @@ class _Queue(Struct):
     limit: int
     worker: str
     awaiting_decision: list[_Turn] = []
+
+
+def describe_turn(body: dict[str, Any]) -> str:
+    """A line on its status; raises NotTurnkeeper."""
+    try:
+        turn = msgspec.convert(body, _Turn)
+    except msgspec.ValidationError as error:
+        raise NotTurnkeeper(f"the turn cannot be read: {error}") from None
+    return one_line(f"turn {turn.turn_id}: {turn.status}")
 
 
 def describe_queue(body: dict[str, Any]) -> str:

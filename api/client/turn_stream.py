@@ -1,11 +1,14 @@
 """One turn's chunks as a client reads them, over as many connections as it takes."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from urllib.parse import quote
 
 import httpx
+import msgspec
 from httpx_sse import EventSource
+from msgspec import Struct
 
 from api.client.errors import (
     ConnectionBroken,
@@ -20,24 +23,37 @@ from api.client.errors import (
 from api.client.event import Event, parse_event
 from api.client.patience import Clock, Patience
 
-MEDIA_TYPE = "text/event-stream"
+EVENTS = "text/event-stream"
+JSON = "application/json"
 
 Failure = ConnectionBroken | Unreachable | Problem
+
+
+class _Turn(Struct):
+    turn_id: str
+    thread_id: str
 
 
 def ignore(_notice: str) -> None:
     """Tells nobody."""
 
 
+def turn_path(turn_id: str) -> str:
+    """Where the turn is found, whatever was typed for its id."""
+    return f"/turns/{quote(turn_id, safe='', errors='replace')}"
+
+
 class TurnStream:
     """A turn that is followed from the chunk after `last_seq`; without an id, `post` makes it.
 
-    `turn_id` and `thread_id` are empty until the server has said them.
+    `turn_id` and `thread_id` are empty until the server has said them; `accepted` is set then.
+    `sought`: a turn that may have been accepted must be found, because it is to be cancelled.
+    `cancelled`: the server has stored that.
     """
 
     def __init__(
         self,
-        http: httpx.Client,
+        http: httpx.AsyncClient,
         clock: Clock,
         *,
         turn_id: str = "",
@@ -47,78 +63,115 @@ class TurnStream:
         self.turn_id = turn_id
         self.thread_id = ""
         self.last_seq = after
+        self.accepted = asyncio.Event()
+        self.sought = False
+        self.cancelled = False
         self._http = http
         self._post = post
         self._patience = Patience(clock)
         self._begun = False
         self._ended = False
 
-    def read(self, tell: Callable[[str], None] = ignore) -> Iterator[Event]:
+    async def read(self, tell: Callable[[str], None] = ignore) -> AsyncGenerator[Event]:
         """Each chunk once and in order, to the turn's end; `tell` hears of each broken connection.
 
         Raises Unreachable, Problem, NotTurnkeeper and LostSight.
         """
         while not self._ended:
             try:
-                yield from self._read_connection()
+                async with aclosing(self._read_connection()) as events:
+                    async for event in events:
+                        yield event
             except (ConnectionBroken, Unreachable, Problem) as error:
-                self._bear(error, tell)
+                await self._bear(error, tell)
 
-    def _read_connection(self) -> Iterator[Event]:
-        with (
-            connection_errors(self._http.base_url),
-            closing(self._http.send(self._request(), stream=True)) as response,
-        ):
-            self._accept(response)
-            try:
-                yield from self._new_events(EventSource(response))
-            finally:
-                if response.num_bytes_downloaded:
-                    self._patience.see_life()
+    @property
+    def whereabouts(self) -> str:
+        """What became of the turn, for somebody who leaves it, and where it is seen again."""
+        if not self.turn_id:
+            return "the turn may have been accepted; see turnkeeper queue"
+        if self.cancelled:
+            fate = "the turn is being cancelled"
+        else:
+            fate = "the turn may go on" if self.sought else "the turn goes on"
+        return f"{fate}; follow it with: turnkeeper follow {self.turn_id}"
+
+    async def _read_connection(self) -> AsyncGenerator[Event]:
+        request = self._request()
+        with connection_errors(self._http.base_url):
+            async with aclosing(await self._http.send(request, stream=True)) as response:
+                await check(response, request.headers["Accept"])
+                await self._accept(response)
+                if request.headers["Accept"] == JSON:
+                    return
+                try:
+                    async with aclosing(self._new_events(EventSource(response))) as events:
+                        async for event in events:
+                            yield event
+                finally:
+                    if response.num_bytes_downloaded:
+                        self._patience.see_life()
         if not self._ended:
             raise ConnectionBroken(f"the stream of {public(self._http.base_url)} ended early")
 
     def _request(self) -> httpx.Request:
         if self._post and not self.turn_id:
             return self._post
-        path = f"/turns/{quote(self.turn_id, safe='', errors='replace')}/events"
-        headers = {"Accept": MEDIA_TYPE}
+        headers = {"Accept": EVENTS}
         if self.last_seq:
             headers["Last-Event-ID"] = str(self.last_seq)
-        return self._http.build_request("GET", path, headers=headers)
+        return self._http.build_request("GET", f"{turn_path(self.turn_id)}/events", headers=headers)
 
-    def _accept(self, response: httpx.Response) -> None:
-        check(response, MEDIA_TYPE)
+    async def _accept(self, response: httpx.Response) -> None:
+        """Learns from the server's answer which turn it is."""
         self._begun = True
         self._ended = response.status_code == 204
-        self.turn_id = self.turn_id or response.headers.get("X-Turn-Id", "")
-        self.thread_id = self.thread_id or response.headers.get("X-Thread-Id", "")
+        said = await _read_head(response)
+        self.turn_id = self.turn_id or said.turn_id
+        self.thread_id = self.thread_id or said.thread_id
         if not self.turn_id:
             raise foreign(response.url)
+        self.accepted.set()
 
-    def _new_events(self, source: EventSource) -> Iterator[Event]:
-        for sse in source.iter_sse() if not self._ended else ():
-            if sse.retry is not None:
-                self._patience.set_pace(sse.retry)
-            if not sse.data or (event := parse_event(sse.data)).seq <= self.last_seq:
-                continue
-            self._patience.see_progress()
-            self.last_seq, self._ended = event.seq, event.completed
-            yield event
-            if self._ended:
-                return
+    async def _new_events(self, source: EventSource) -> AsyncGenerator[Event]:
+        if self._ended:
+            return
+        async with aclosing(source.aiter_sse()) as received:
+            async for sse in received:
+                if sse.retry is not None:
+                    self._patience.set_pace(sse.retry)
+                if not sse.data or (event := parse_event(sse.data)).seq <= self.last_seq:
+                    continue
+                self._patience.see_progress()
+                self.last_seq, self._ended = event.seq, event.completed
+                yield event
+                if self._ended:
+                    return
 
-    def _bear(self, error: Failure, tell: Callable[[str], None]) -> None:
-        refused = isinstance(error, Problem) and error.status < 500
-        if refused or not (self._begun or isinstance(error, ConnectionBroken)):
+    async def _bear(self, error: Failure, tell: Callable[[str], None]) -> None:
+        if self._is_final(error):
             raise error
         self._begun = True
         if not self._patience.tried:
             tell(f"{error}; trying again")
-        if not self._patience.wait():
-            raise LostSight(self._farewell(error)) from error
+        if not await self._patience.wait():
+            raise LostSight(f"{error}; {self.whereabouts}") from error
 
-    def _farewell(self, error: Failure) -> str:
-        if not self.turn_id:
-            return f"{error}; the turn may be in the queue all the same: turnkeeper queue"
-        return f"{error}; the turn goes on, follow it later: turnkeeper follow {self.turn_id}"
+    def _is_final(self, error: Failure) -> bool:
+        if isinstance(error, Problem) and error.status < 500:
+            return True
+        if self._begun or isinstance(error, ConnectionBroken):
+            return False
+        # A server in trouble may have accepted the turn all the same; one not reached has not.
+        return not (self.sought and isinstance(error, Problem))
+
+
+async def _read_head(response: httpx.Response) -> _Turn:
+    """The turn of an answer: in its headers before a stream, or the answer itself."""
+    if not response.headers.get("Content-Type", "").startswith(JSON):
+        headers = response.headers
+        return _Turn(headers.get("X-Turn-Id", ""), headers.get("X-Thread-Id", ""))
+    try:
+        return msgspec.json.decode(await response.aread(), type=_Turn)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise foreign(response.url) from None

@@ -1,8 +1,8 @@
 """The service as its clients use it, over HTTP."""
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ import msgspec
 
 from api.client.errors import check, connection_errors, foreign
 from api.client.patience import Clock
-from api.client.turn_stream import MEDIA_TYPE, TurnStream
+from api.client.turn_stream import EVENTS, JSON, TurnStream, turn_path
 from shared.characters import is_visible
 from shared.errors import SettingsError
 from shared.hosts import is_local
@@ -31,57 +31,59 @@ class Answer(NamedTuple):
 class TurnkeeperClient:
     """Every method raises Unreachable, ConnectionBroken, Problem or NotTurnkeeper."""
 
-    def __init__(self, http: httpx.Client, clock: Clock | None = None) -> None:
+    def __init__(self, http: httpx.AsyncClient, clock: Clock | None = None) -> None:
+        self.clock = clock or Clock()
         self._http = http
-        self._clock = clock or Clock()
 
     def ask(self, text: str, thread_id: str | None = None, agent: str | None = None) -> TurnStream:
         """A new turn, posted when it is first read, and once however often that is tried."""
         fields = {"text": text, "thread_id": thread_id, "agent": agent}
-        post = self._http.build_request(
-            "POST",
-            "/turns/stream",
-            # ASCII alone, so that the server is the judge of what is no Unicode.
-            content=json.dumps(
-                {name: value for name, value in fields.items() if value is not None}
-            ),
-            headers={
-                "Accept": MEDIA_TYPE,
-                "Content-Type": "application/json",
-                "Idempotency-Key": str(uuid4()),
-            },
-        )
-        return TurnStream(self._http, self._clock, post=post)
+        # ASCII alone, so that the server is the judge of what is no Unicode.
+        body = json.dumps({name: value for name, value in fields.items() if value is not None})
+        return self._begin("/turns/stream", EVENTS, body)
+
+    def retry(self, turn_id: str) -> TurnStream:
+        """A new turn with the input of that one, posted as `ask` does."""
+        return self._begin(f"{turn_path(turn_id)}/retry", JSON)
 
     def follow(self, turn_id: str, after: int = 0) -> TurnStream:
         """The turn's chunks after that number, those to come included."""
-        return TurnStream(self._http, self._clock, turn_id=turn_id, after=after)
+        return TurnStream(self._http, self.clock, turn_id=turn_id, after=after)
 
-    def queue(self) -> Answer:
+    async def cancel(self, turn_id: str) -> Answer:
+        """The turn as it is when its cancel is stored."""
+        return await self._ask("POST", f"{turn_path(turn_id)}/cancel")
+
+    async def queue(self) -> Answer:
         """The running turn and those that wait."""
-        return self._get("/queue")
+        return await self._ask("GET", "/queue")
 
-    def status(self) -> Answer:
+    async def status(self) -> Answer:
         """The state of model, worker and Redis."""
-        return self._get("/status")
+        return await self._ask("GET", "/status")
 
-    def _get(self, path: str) -> Answer:
+    def _begin(self, path: str, accept: str, body: str | None = None) -> TurnStream:
+        headers = {"Accept": accept, "Content-Type": JSON, "Idempotency-Key": str(uuid4())}
+        post = self._http.build_request("POST", path, content=body, headers=headers)
+        return TurnStream(self._http, self.clock, post=post)
+
+    async def _ask(self, method: str, path: str) -> Answer:
         with connection_errors(self._http.base_url):
-            response = self._http.get(path)
-        check(response, "application/json")
+            response = await self._http.request(method, path)
+        await check(response, JSON)
         try:
             return Answer(msgspec.json.decode(response.content, type=dict[str, Any]), response.text)
         except (msgspec.DecodeError, UnicodeDecodeError):
             raise foreign(response.url) from None
 
 
-@contextmanager
-def open_client(
+@asynccontextmanager
+async def open_client(
     url: str, token: str = "", *, clock: Clock | None = None, silence_s: float = SILENCE_S
-) -> Generator[TurnkeeperClient]:
+) -> AsyncGenerator[TurnkeeperClient]:
     """A client of the service at `url`; raises SettingsError when it cannot be one."""
     address = _parse_address(url)
-    with httpx.Client(
+    async with httpx.AsyncClient(
         base_url=address,
         headers=_authorize(token),
         timeout=httpx.Timeout(silence_s, connect=CONNECT_S),

@@ -70,9 +70,14 @@ OTHER_ENDS: tuple[chunks.Chunk, ...] = (
     Error(
         turn_id=TURN_ID,
         content="The model server is away.",
-        metadata=ErrorSummary(elapsed_s=0.4, queued_s=0.212, code="model_unavailable"),
+        metadata=ErrorSummary(
+            elapsed_s=0.4, queued_s=0.212, rolled_back_messages=1, code="model_unavailable"
+        ),
     ),
-    Cancelled(turn_id=TURN_ID, metadata=CancelSummary(elapsed_s=0.161, queued_s=0.161)),
+    Cancelled(
+        turn_id=TURN_ID,
+        metadata=CancelSummary(elapsed_s=1.2, queued_s=0.212, rolled_back_messages=3),
+    ),
 )
 
 

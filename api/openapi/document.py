@@ -19,16 +19,17 @@ from api.problems import problem_response
 DESCRIPTION = """\
 Durable chat turns for one local model. Post a turn, see its place in the queue, follow it live.
 
-A turn is `queued`, `running`, then `done`, `error` or `cancelled`. Its chunks are server-sent
-events: `id` is the chunk's `seq`, `event` its `type`, `data` the chunk as JSON. The stream closes
-after the last chunk; when it breaks before, ask again with `Last-Event-ID`. Leaving it does not
-cancel the turn.
+A turn is `queued`, `running`, then `done`, `error` or `cancelled`; in between it is `cancelling`
+when it is cancelled after its start. Its chunks are server-sent events: `id` is the chunk's `seq`,
+`event` its `type`, `data` the chunk as JSON. The stream closes after the last chunk; when it breaks
+before, ask again with `Last-Event-ID`. Leaving it does not cancel the turn. After `error` and
+`cancelled` the thread is as it was before the turn, unless the error's code is `rollback_failed`.
 
 Every error is a problem document (RFC 9457) with a `code`:
 
 """
 TAGS = [
-    Tag(name="turns", description="Post a turn, follow it, cancel it."),
+    Tag(name="turns", description="Post a turn, follow it, cancel it, retry it."),
     Tag(name="service", description="The queue, the model and the processes."),
 ]
 

@@ -80,11 +80,18 @@ FAILED = replace(
     DONE,
     status="error",
     error=Failure("model_unavailable", "The model server is away."),
+    rolled_back_messages=1,
     usage=None,
 )
+CANCELLING = replace(RUNNING, status="cancelling")
 CANCELLED = replace(
-    WAITING, status="cancelled", position=None, finished_at="2026-01-31T12:34:56.950Z"
+    WAITING,
+    status="cancelled",
+    position=None,
+    finished_at="2026-01-31T12:34:56.950Z",
+    rolled_back_messages=0,
 )
+RETRY = replace(WAITING, position=0, retry_of="01a22cee-7f02-7d4a-9c1b-6a1f3f0d2b5e")
 
 QUEUE = Queue(running=RUNNING, waiting=[], depth=0, limit=32, worker="alive")
 STATUS = SystemStatus(

@@ -55,8 +55,8 @@ class TakingTurn(Answering):
 
 
 @dataclass
-class Accepting(TakingTurn):
-    """An operation that takes a turn and says where it is found."""
+class Accepting(Answering):
+    """An operation that accepts a turn and says where it is found."""
 
     def __post_init__(self) -> None:
         """Describes where that is said."""
@@ -65,6 +65,11 @@ class Accepting(TakingTurn):
             answer = (self.responses or {}).get(status)
             if isinstance(answer, OpenAPIResponse):
                 answer.headers = {**LOCATION}
+
+
+@dataclass
+class Posting(TakingTurn, Accepting):
+    """Both."""
 
 
 def _is_guess(status: str, answer: OpenAPIResponse) -> bool:

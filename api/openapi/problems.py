@@ -54,18 +54,20 @@ CATALOGUE: dict[str, Entry] = {
     "unknown_turn": Entry(404, "No turn 01a22cee-8a99-762e-bc3f-92bd7b6add43 is known."),
     "agent_mismatch": Entry(409, "Thread tour belongs to agent 'chat'."),
     "idempotency_conflict": Entry(409, "This idempotency key was used before with another body."),
+    "quarantined": Entry(409, "Thread tour could not be restored after a turn."),
+    "not_retryable": Entry(409, "The turn is done; what failed or was cancelled can be retried."),
     "gone": Entry(410, "The chunks of this turn are no longer kept.", GoneProblem, GONE),
     "too_large": Entry(413, "text is longer than 65536 bytes."),
     "invalid": Entry(422, "Give either text or input."),
     "queue_full": Entry(429, "The queue is full, with 32 waiting."),
     "internal": Entry(500, "Something went wrong here; the log says what."),
-    "not_implemented": Entry(501, "A turn that has started cannot be cancelled yet."),
     "redis_away": Entry(503, "Redis cannot be reached (ConnectionError)."),
     "not_ready": Entry(503, "A turn would not run now.", NotReadyProblem, NOT_READY),
 }
 EVERYWHERE = ("foreign_origin", "foreign_host", "internal")
+BODY = ("not_json", "too_large")
 ADMISSION = (
-    *("not_json", "agent_mismatch", "idempotency_conflict", "too_large", "invalid"),
+    *("agent_mismatch", "idempotency_conflict", "quarantined", "invalid"),
     *("queue_full", "redis_away"),
 )
 

@@ -1,0 +1,33 @@
+"""What Ctrl-C does while a turn is followed."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+
+@contextmanager
+def answering_ctrl_c(first: Callable[[], object] | None = None) -> Generator[None]:
+    """A first Ctrl-C calls `first` in the running loop, if it is given; the next one raises
+    KeyboardInterrupt, wherever the program is, and one more ends the process.
+    """
+    loop = asyncio.get_running_loop()
+
+    def answer(*_: object) -> None:
+        nonlocal first
+        if first is None:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(first)
+        first = None
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:  # as a shell asks of what it runs in the background
+        yield
+        return
+    signal.signal(signal.SIGINT, answer)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is answer:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,1 @@
+"""Searches at random, each one command with a seed that repeats it."""

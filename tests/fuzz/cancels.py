@@ -1,0 +1,39 @@
+"""Cancels at random moments, and whether any of them leaves a trace.
+
+`uv run python -m tests.fuzz.cancels [CANCELS] [SEED]` makes so many (1000) and prints how the turns
+ended; or what one has left, and how to begin again. The same seed makes the same turns and the same
+moments, but not the same races.
+"""
+
+import asyncio
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+CANCELS = 1000
+
+
+async def main(cancels: int, seed: int) -> None:
+    """Makes the cancels and reports."""
+    # As worker/__main__.py does, before LangGraph is imported.
+    os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+    from tests.fuzz.search import open_search
+    from tests.valkey import run_valkey
+
+    with tempfile.TemporaryDirectory(prefix="tk") as name:
+        folder = Path(name)
+        async with (
+            run_valkey(folder) as redis_url,
+            open_search(redis_url, folder, seed) as search,
+        ):
+            await search.run(cancels)
+    for end, times in sorted(search.ends.items()):
+        sys.stdout.write(f"{times:6} {end}\n")
+    sys.stdout.write(f"{cancels} cancels, seed {seed}: none has left a trace\n")
+
+
+if __name__ == "__main__":
+    given = [int(text) for text in sys.argv[1:]]
+    asyncio.run(main(*given, *(CANCELS, random.randrange(10**6))[len(given) :]))
