@@ -7,8 +7,10 @@ from typing import Any
 import httpx
 import pytest
 
+from shared import keys
 from shared.record import Failure
 from shared.redis import Redis
+from tests.redis_seen import RedisSeen
 from tests.serve_api import open_api
 from tests.turn_driver import TurnDriver
 from tests.turns_made import FAILURE, failed
@@ -110,6 +112,16 @@ async def test_a_thread_that_could_not_be_restored_takes_no_turns(
         assert (answer.status_code, answer.json()["code"]) == (409, "quarantined"), path
     turn = (await api.get(f"/turns/{first}")).json()
     assert turn["error"]["code"] == "rollback_failed"
+
+
+async def test_a_thread_that_has_another_agent_by_now(
+    api: httpx.AsyncClient, driver: TurnDriver, valkey: RedisSeen
+) -> None:
+    first = await fail(api, driver)
+    valkey.delete(keys.thread("t"))  # as when nothing was heard of it for long
+    await api.post("/turns", json={"input": {}, "thread_id": "t", "agent": "other"})
+    answer = await retry(api, first)
+    assert (answer.status_code, answer.json()["code"]) == (409, "agent_mismatch")
 
 
 async def test_the_same_key_is_the_same_retry(api: httpx.AsyncClient, driver: TurnDriver) -> None:

@@ -6,7 +6,7 @@ import pytest
 from langgraph.errors import GraphRecursionError
 
 from shared.chunks import ErrorCode
-from worker.failures import MOST_CHARS, TurnTimeout, WorkerStopping, explain
+from worker.failures import MOST_CHARS, ROLLBACK_FAILED, ThreadQuarantined, explain
 
 REQUEST = httpx2.Request("POST", "http://hush-host:8080/v1/chat/completions")
 
@@ -27,8 +27,7 @@ class AgentError(Exception):
 
 
 TABLE: list[tuple[Exception, ErrorCode, str]] = [
-    (WorkerStopping(), "worker_lost", "The worker stopped while this turn was running."),
-    (TurnTimeout(), "timeout", "The turn ran longer than TURN_TIMEOUT_S allows."),
+    (ThreadQuarantined(), "rollback_failed", ROLLBACK_FAILED.message),
     (
         GraphRecursionError("Recursion limit of 5 reached in hush_node"),
         *("step_limit", "The agent took more steps than STEP_LIMIT allows."),

@@ -8,7 +8,6 @@ from shared.chunks import Done, Error, ErrorSummary, Summary
 from shared.record import Failure
 from shared.usage import CallUsage, TurnUsage
 from tests.turns_made import claimed_turn
-from worker.conclusion import conclude
 from worker.tally import Tally, read_usage
 
 COUNTS = UsageMetadata(
@@ -89,20 +88,6 @@ def test_calls_without_figures_are_counted_too() -> None:
 def test_a_turn_that_did_nothing_knows_nothing() -> None:
     summary = Tally().sum_up(elapsed_s=1, queued_s=0, run_id=None)
     assert summary == Summary(elapsed_s=1, queued_s=0, usage=TurnUsage())
-
-
-def test_a_good_end_sums_the_turn_up() -> None:
-    turn = claimed_turn(created_at=1000, started_at=3500)
-    chunk = conclude(turn, Tally(chars=2), None, elapsed_s=4)
-    summary = Summary(elapsed_s=4, queued_s=2.5, chars=2, run_id=turn.run_id)
-    assert chunk == Done(turn_id=turn.turn_id, metadata=summary)
-
-
-def test_a_bad_end_says_why_as_well() -> None:
-    turn = claimed_turn(created_at=1000, started_at=3500)
-    chunk = conclude(turn, Tally(chars=2), Failure("timeout", "Too long."), elapsed_s=4)
-    summary = ErrorSummary(elapsed_s=4, queued_s=2.5, chars=2, run_id=turn.run_id, code="timeout")
-    assert chunk == Error(turn_id=turn.turn_id, content="Too long.", metadata=summary)
 
 
 @pytest.mark.parametrize("timings", [[], "fast", {"prompt_ms": "x", "predicted_ms": float("nan")}])

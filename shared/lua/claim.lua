@@ -8,7 +8,9 @@ local turn_id, claimant = unpack(ARGV)
 local status, started_at, owner = unpack(redis.call("HMGET", turn, "status", "started_at", "claimant"))
 if status ~= "queued" and status ~= "running" and status ~= "cancelling" then return {} end
 -- The answer was lost, and whoever asked asks again.
-if status ~= "queued" and owner == claimant then return redis.call("HGETALL", turn) end
+if status ~= "queued" and owner == claimant and redis.call("GET", running) == turn_id then
+  return redis.call("HGETALL", turn)
+end
 
 -- A turn that is running already was left behind by a worker that died.
 if status == "running" or not started_at then redis.call("HINCRBY", turn, "attempt", 1) end

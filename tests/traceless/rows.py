@@ -21,8 +21,9 @@ Rows = dict[str, list[Row]]
 
 
 def read_rows(database: Path, thread_id: str) -> Rows:
-    """Every column of every row; of a connection that can do no harm."""
+    """Every column of every row at one instant, by a connection that can do no harm."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        connection.execute("BEGIN")
         return {
             table: connection.execute(
                 f"SELECT * FROM {table} WHERE thread_id = ? ORDER BY {key}", [thread_id]
@@ -63,7 +64,8 @@ def count_messages(rows: Rows) -> int:
 def updates_since_snapshot(rows: Rows) -> int:
     """How often the head's messages were added to since all of them were last written out."""
     *_, metadata = [row for row in rows["checkpoints"] if row[1] == ""][-1]
-    updates, _ = json.loads(metadata)["counters_since_delta_snapshot"].get("messages", (0, 0))
+    counters = json.loads(metadata).get("counters_since_delta_snapshot", {})
+    updates, _ = counters.get("messages", (0, 0))
     return updates
 
 
