@@ -16,6 +16,9 @@ STARTED = {
     "uv run turnkeeper worker": "tests/test_worker_process.py",
     "uv run turnkeeper api": "tests/test_api_server.py",
     "uv run python -m tests.bench.latency": "tests/test_bench.py",
+    "uv run python -m tests.bench.cancel": "tests/test_bench.py",
+    "uv run python -m tests.bench.restore": "tests/test_bench.py",
+    "uv run python -m tests.fuzz.cancels 1000": "tests/test_bench.py",
     "uv run pytest": ".ci/run",
     "bash .ci/run": ".ci/run",
 }

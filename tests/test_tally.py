@@ -4,10 +4,8 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
-from shared.chunks import Done, Error, ErrorSummary, Summary
-from shared.record import Failure
+from shared.chunks import Summary
 from shared.usage import CallUsage, TurnUsage
-from tests.turns_made import claimed_turn
 from worker.tally import Tally, read_usage
 
 COUNTS = UsageMetadata(

@@ -1,6 +1,6 @@
 """How long it takes to fence a thread and to restore it, by how much it holds.
 
-`uv run python -m tests.bench.restore [TIMES]` prints medians and maxima in milliseconds over so
+`uv run python -m tests.bench.restore [TIMES [MESSAGES …]]` prints medians and maxima in milliseconds over so
 many turns (20) on threads of 10, 200 and 2,000 messages, each as it has grown and then sealed. Each
 turn is cancelled in its second model call, after a tool.
 """
@@ -10,7 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -157,13 +157,14 @@ async def report(saver: TurnSaver, name: str, figures: Figures) -> None:
     sys.stdout.write(f"{name:<30} {await count_rows(saver):>6} rows, ms: {'  '.join(parts)}\n")
 
 
-async def main(times: int) -> None:
+async def main(times: int, sizes: Sequence[int]) -> None:
     """Measures each size on a database of its own."""
     with tempfile.TemporaryDirectory(prefix="tk") as name:
-        for messages in MESSAGES:
+        for messages in sizes:
             async with open_checkpoints(Path(name) / f"{messages}.sqlite") as saver:
                 await measure(saver, messages, times)
 
 
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else TIMES))
+    times, *sizes = [int(text) for text in sys.argv[1:]] or [TIMES]
+    asyncio.run(main(times, sizes or MESSAGES))
