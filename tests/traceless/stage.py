@@ -66,6 +66,8 @@ async def open_stage(
             run_worker(redis_url, llama.base_url, folder, AGENTS=AGENTS, **settings),
             run_api(redis_url, AGENTS=AGENTS, DEFAULT_AGENT=NAME) as service,
         ):
+            # One that is kept and idle may end in the moment in which it is used again.
+            service.client.headers["Connection"] = "close"
             while (await service.client.get("/health/ready")).status_code != 200:
                 await asyncio.sleep(0.01)
             database = folder / "checkpoints.sqlite"
