@@ -45,12 +45,12 @@ class Claims:
             )
         return parse_record(flat, 0) if flat else None
 
-    async def is_cancelling(self, turn_id: str) -> bool:
-        """A person wants the turn undone."""
+    async def status(self, turn_id: str) -> str | None:
+        """The turn's status; None when it is unknown."""
         client = cast(Any, self._redis)  # redis-py types a hash for two kinds of client
         with redis_errors():
             status: bytes | None = await client.hget(keys.turn(turn_id), "status")
-        return status == b"cancelling"
+        return status.decode() if status else None
 
     async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> Published:
         """Logs and tells one chunk, and hears in return whether to go on.
@@ -105,11 +105,11 @@ class Claims:
         with redis_errors():
             return await client.lindex(keys.unrecorded(self._lane), 0)
 
-    async def drop_unrecorded(self) -> None:
-        """The oldest one is in the ledger."""
+    async def drop_unrecorded(self, record: bytes) -> None:
+        """This one is in the ledger; dropping it again does nothing."""
         client = cast(Any, self._redis)
         with redis_errors():
-            await client.lpop(keys.unrecorded(self._lane))
+            await client.lrem(keys.unrecorded(self._lane), 1, record)
 
 
 def _ending_fields(chunk: Terminal, failure: Failure | None) -> list[str | bytes | int]:

@@ -1,6 +1,7 @@
 """Graphs that remember, what a turn puts, and what the database holds of it."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -8,7 +9,7 @@ from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 from langgraph.graph import MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
 from worker.checkpoints import TurnSaver
-from worker.gate import CURRENT_TURN
+from worker.gate import CURRENT_TURN, OpenTurn
 from worker.graph import Graph
 
 Node = Callable[[MessagesState], Awaitable[dict[str, Any]]]
@@ -46,6 +47,19 @@ def place(
     return {"configurable": found}
 
 
+@contextmanager
+def working_for(saver: TurnSaver, turn_id: str) -> Generator[None]:
+    """Does as a task of this turn does: of the open one, if it is that; empty: of none."""
+    opened = saver.gate.turn
+    if not opened or opened.turn_id != turn_id:
+        opened = OpenTurn(turn_id, "thread", "") if turn_id else None
+    token = CURRENT_TURN.set(opened)
+    try:
+        yield
+    finally:
+        CURRENT_TURN.reset(token)
+
+
 async def put(
     saver: TurnSaver,
     *,
@@ -55,20 +69,14 @@ async def put(
     checkpoint: Checkpoint | None = None,
 ) -> str:
     """Puts a new checkpoint as a turn does, with a write that is pending on it; answers its id."""
-    token = CURRENT_TURN.set(turn_id)
-    try:
-        new = checkpoint or empty_checkpoint()
+    new = checkpoint or empty_checkpoint()
+    with working_for(saver, turn_id):
         config = await saver.aput(place(thread_id, namespace), new, {}, {})
         await saver.aput_writes(config, [("messages", "hello")], task_id="task")
-    finally:
-        CURRENT_TURN.reset(token)
     return new["id"]
 
 
 async def write(saver: TurnSaver, checkpoint_id: str, channel: str, value: object) -> None:
     """Adds a write of the turn `turn` to a checkpoint."""
-    token = CURRENT_TURN.set("turn")
-    try:
+    with working_for(saver, "turn"):
         await saver.aput_writes(place(checkpoint_id=checkpoint_id), [(channel, value)], "task")
-    finally:
-        CURRENT_TURN.reset(token)

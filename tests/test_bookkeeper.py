@@ -50,6 +50,18 @@ async def test_it_is_entered(
     assert await rows(saver, "outbox") == {"outbox": []}, "Redis knows it already"
 
 
+async def test_none_is_dropped_that_was_not_entered(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    for _ in range(2):
+        await turns.cancel((await accept(turns)).turn_id)
+    first = await claims.next_unrecorded()
+    assert first
+    for _ in range(2):  # the answer to the first was lost
+        await claims.drop_unrecorded(first)
+    assert valkey.llen(keys.unrecorded()) == 1
+
+
 async def test_what_is_no_turn_is_passed_over(
     turns: Turns, saver: TurnSaver, valkey: RedisSeen, book: Bookkeeper
 ) -> None:

@@ -81,7 +81,7 @@ async def test_a_turn_that_runs_is_marked_and_its_worker_told(
         assert heard() == b"cancel " + turn.turn_id.encode()
     assert cancellation == (await turns.read(turn.turn_id), False)
     assert (cancellation.turn.status, cancellation.turn.position) == ("cancelling", 0)
-    assert await claims.is_cancelling(turn.turn_id)
+    assert await claims.status(turn.turn_id) == "cancelling"
     assert types_of(valkey, turn) == ["queued"]
     assert await claims.publish(turn, 2, text(turn, "hi")) == (2, True)
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
+from langgraph.pregel._checkpoint import put_writes_accepts_task_path
 
 from tests import memory
-from worker.checkpoints import open_checkpoints
+from worker.checkpoints import TurnSaver, open_checkpoints
 from worker.database import prepare_file
 from worker.errors import DatabaseUnusable
 from worker.gate import OpenTurn
@@ -51,3 +52,8 @@ async def test_a_file_that_is_no_database_is_told_in_sqlite_s_words(tmp_path: Pa
     with pytest.raises(DatabaseUnusable, match=r"^CHECKPOINT_DB .*file is not a database"):
         await put(path)
     assert path.read_bytes().startswith(b"This is a letter")
+
+
+async def test_langgraph_finds_the_place_of_a_task_in_a_put(saver: TurnSaver) -> None:
+    # Without it the results of parallel tools are replayed in random order.
+    assert put_writes_accepts_task_path(saver.aput_writes)

@@ -65,7 +65,7 @@ async def test_ctrl_c_has_a_turn_undone_that_runs(url: str, driver: TurnDriver) 
     turn = await driver.start(await turn_of(process))
     process.send_signal(signal.SIGINT)
     async with asyncio.timeout(30):
-        while not await driver.claims.is_cancelling(turn.turn_id):
+        while await driver.claims.status(turn.turn_id) != "cancelling":
             await asyncio.sleep(0.01)
     await driver.say(turn, 2)
     await driver.claims.finish(turn, undone(turn), None)

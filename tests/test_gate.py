@@ -8,7 +8,7 @@ import pytest
 from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
 
-from tests.memory import Rows, graph_of, put, rows
+from tests.memory import Rows, graph_of, place, put, rows, working_for
 from worker.checkpoints import TurnSaver, open_checkpoints
 from worker.gate import CURRENT_TURN, Gate, OpenTurn, PutRefused, TurnClosed
 
@@ -114,7 +114,8 @@ async def test_whoever_wants_to_be_alone_waits_for_a_put_that_is_under_way(
     await asyncio.sleep(0)
     saver.gate.close()
     alone = asyncio.create_task(_be_alone(saver))
-    await asyncio.sleep(0)
+    for _ in range(20):
+        await asyncio.sleep(0)
     assert not alone.done()
     saver.lock.release()
     assert len((await alone)["checkpoints"]) == 1
@@ -127,14 +128,31 @@ async def _be_alone(saver: TurnSaver) -> Rows:
         return await rows(saver)
 
 
+async def test_a_turn_that_is_run_again_lets_nothing_in_of_its_first_run(
+    saver: TurnSaver,
+) -> None:
+    open_for(saver)
+    with working_for(saver, "turn"):
+        late = asyncio.create_task(saver.aput(place(), empty_checkpoint(), {}, {}))
+    saver.gate.close()
+    open_for(saver)
+    with pytest.raises(TurnClosed):
+        await late
+    assert await rows(saver) == NOTHING
+
+
 def test_who_works_for_no_turn_may_ask_the_model_and_who_is_over_may_not() -> None:
-    gate = Gate()
+    gate, turn = Gate(), OpenTurn("turn", "thread", "")
     gate.check_caller()
-    token = CURRENT_TURN.set("turn")
+    token = CURRENT_TURN.set(turn)
     with pytest.raises(TurnClosed):
         gate.check_caller()
-    gate.open(OpenTurn("turn", "thread", ""))
+    gate.open(turn)
     gate.check_caller()
+    gate.close()
+    gate.open(OpenTurn("turn", "thread", ""))
+    with pytest.raises(TurnClosed):
+        gate.check_caller()
     CURRENT_TURN.reset(token)
 
 

@@ -14,7 +14,9 @@ async def end(turns: Turns, claims: Claims, turn: TurnRecord, status: str) -> No
     match status:
         case "cancelled":
             await turns.cancel(turn.turn_id)
-            await claims.drop_unrecorded()  # as the worker does when it has entered the turn
+            record = await claims.next_unrecorded()
+            assert record
+            await claims.drop_unrecorded(record)  # as the worker does when it has entered the turn
         case "error":
             await claims.finish(await claim(claims, turn), failed(turn), FAILURE)
         case _:

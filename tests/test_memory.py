@@ -1,6 +1,5 @@
 """A thread is fenced, changed, and then kept or made row for row what it was."""
 
-import asyncio
 import sqlite3
 
 import pytest
@@ -8,14 +7,13 @@ import pytest
 from shared.record import TurnRecord
 from tests.memory import OURS, Rows, place, put, rows, write
 from tests.turns_made import claimed_turn, done
-from worker import outbox, transaction
+from worker import outbox
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
 from worker.failures import ThreadQuarantined
 from worker.fence import Fence
 from worker.memory import Memory
 from worker.rollback import RestoreFailed
-from worker.transaction import Connection, transact
 
 TURN = claimed_turn()
 ENDING = Ending(turn=TURN, chunk=done(TURN))
@@ -137,7 +135,7 @@ async def test_no_turn_begins_on_a_thread_with_a_fence(
     with pytest.raises(ThreadQuarantined):
         await memory.begin(claimed_turn(turn_id="next"))
     assert await rows(saver, *OURS) == before
-    assert not memory.gate.is_open_for("next")
+    assert memory.gate.turn is None
     assert [each.state for each in await memory.fences()] == ["failed" if failed else "running"]
 
 
@@ -164,16 +162,17 @@ async def test_the_end_is_written_in_the_transaction_that_makes_it_so(
                 await attempt
             assert await rows(saver, "checkpoints", "writes", *OURS) == before
     await memory.restore(fence, ENDING)
-    assert await memory.end_of("turn") == ENDING
+    assert await memory.end_of(TURN) == ENDING
 
 
 async def test_an_end_is_kept_until_redis_knows_it(memory: Memory) -> None:
     assert await memory.untold() == []
     await memory.write_down(ENDING)
     assert await memory.untold() == [ENDING]
-    assert await memory.end_of("turn") == ENDING
     await memory.told("turn")
-    assert (await memory.untold(), await memory.end_of("turn")) == ([], None)
+    assert await memory.untold() == []
+    assert await memory.end_of(TURN) == ENDING, "it is in the book for good"
+    assert await memory.end_of(claimed_turn(turn_id="another")) is None
 
 
 async def test_the_ledger_has_a_turn_once(memory: Memory, saver: TurnSaver) -> None:
@@ -181,54 +180,3 @@ async def test_the_ledger_has_a_turn_once(memory: Memory, saver: TurnSaver) -> N
         await memory.write_down(ENDING, tell=False)
     entries = (await rows(saver, "ledger"))["ledger"]
     assert [entry[0] for entry in entries].count("turn") == 1
-
-
-async def test_an_insert_that_was_cut_off_is_taken_back(memory: Memory, saver: TurnSaver) -> None:
-    before = await rows(saver)
-    fence = await begin(memory)
-    # As a put leaves it that is cancelled after its INSERT and before its commit.
-    await saver.conn.execute(
-        "INSERT INTO writes (thread_id, checkpoint_id, task_id, idx, channel) "
-        "VALUES ('another', 'c', 't', 0, 'messages')"
-    )
-    await memory.restore(fence, None)
-    assert await rows(saver) == before
-
-
-@pytest.mark.parametrize("steps", range(1, 12))
-async def test_a_transaction_is_whole_although_its_caller_is_cancelled(
-    memory: Memory, saver: TurnSaver, steps: int
-) -> None:
-    before = await rows(saver)
-    fence = await begin(memory)
-    await put(saver)
-    restoring = asyncio.create_task(memory.restore(fence, ENDING))
-    for _ in range(steps):
-        await asyncio.sleep(0)
-    restoring.cancel()
-    await asyncio.wait({restoring})
-    assert await memory.fence_of("thread") is None
-    assert await rows(saver) == before
-    assert await memory.end_of("turn") == ENDING
-
-
-async def test_a_put_that_does_not_land_is_not_waited_for_without_end(
-    memory: Memory, saver: TurnSaver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fence = await begin(memory)
-    monkeypatch.setattr(transaction, "DRAIN_S", 0.01)
-    async with saver.gate.alone():
-        for attempt in (memory.drain(), memory.restore(fence, ENDING)):
-            with pytest.raises(TimeoutError):
-                await attempt
-    assert await memory.fence_of("thread") == fence
-
-
-async def test_nothing_stays_of_a_transaction_that_fails(saver: TurnSaver) -> None:
-    async def work(connection: Connection) -> None:
-        await connection.execute("INSERT INTO outbox VALUES ('turn', '{}')")
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await transact(saver, work)
-    assert await rows(saver, "outbox") == {"outbox": []}

@@ -11,16 +11,18 @@ from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs
 
 from shared.record import TurnRecord
 from tests.fake_llama import FakeLlama, Reply
-from tests.memory import put, rows
+from tests.memory import put, rows, working_for
 from tests.service import run_service, text_of
 from tests.turns_made import claimed_turn, done
+from worker import memory as memory_module
 from worker import seal as seal_module
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
-from worker.gate import CURRENT_TURN
 from worker.memory import Memory
+from worker.state import SealedHead
 
 NEVER = 10**9
+CONFIG = {"configurable": {"thread_id": "thread"}}
 
 
 def talk() -> list[Reply]:
@@ -104,13 +106,12 @@ def graph_with_a_memory_inside(saver: TurnSaver) -> Any:
     return outer.compile(checkpointer=saver)
 
 
-async def run(memory: Memory, graph: Any, number: int) -> list[str]:
+async def run(saver: TurnSaver, memory: Memory, graph: Any, number: int) -> list[str]:
     """One turn; answers the notes after it."""
     turn = claimed_turn(turn_id=str(number))
     await memory.begin(turn)
-    token = CURRENT_TURN.set(turn.turn_id)
-    state = await graph.ainvoke({"notes": []}, {"configurable": {"thread_id": "thread"}})
-    CURRENT_TURN.reset(token)
+    with working_for(saver, turn.turn_id):
+        state = await graph.ainvoke({"notes": []}, CONFIG)
     await memory.drain()
     await memory.commit(Ending(turn=turn, chunk=done(turn)))
     await memory.shorten(turn)
@@ -124,7 +125,7 @@ async def test_a_memory_inside_is_kept(
     monkeypatch.setattr(seal_module, "FROM_ROWS", from_rows)
     graph = graph_with_a_memory_inside(saver)
     memory = Memory(saver, {"chat": graph})
-    notes = [await run(memory, graph, number) for number in range(1, 4)]
+    notes = [await run(saver, memory, graph, number) for number in range(1, 4)]
     assert notes[-1] == ["1", "2", "3"]
     own = [row for row in (await rows(saver))["checkpoints"] if row[1] == ""]
     assert (len(own) == 1) is (from_rows == 1)
@@ -136,7 +137,7 @@ async def long_thread(saver: TurnSaver, monkeypatch: pytest.MonkeyPatch) -> Memo
     monkeypatch.setattr(seal_module, "FROM_ROWS", 1)
     graph = graph_with_a_memory_inside(saver)
     memory = Memory(saver, {"chat": graph})
-    await run(memory, graph, 1)
+    await run(saver, memory, graph, 1)
     return memory
 
 
@@ -160,11 +161,8 @@ async def unchanged_by_shortening(memory: Memory, saver: TurnSaver, turn: TurnRe
 
 async def test_a_thread_with_a_fence_is_not_sealed(saver: TurnSaver, long_thread: Memory) -> None:
     await long_thread.begin(turn := claimed_turn(turn_id="2"))
-    token = CURRENT_TURN.set("2")
-    await graph_with_a_memory_inside(saver).ainvoke(
-        {"notes": []}, {"configurable": {"thread_id": "thread"}}
-    )
-    CURRENT_TURN.reset(token)
+    with working_for(saver, "2"):
+        await graph_with_a_memory_inside(saver).ainvoke({"notes": []}, CONFIG)
     assert await unchanged_by_shortening(long_thread, saver, turn)
 
 
@@ -176,3 +174,26 @@ async def test_a_thread_with_something_pending_is_not_sealed(
     await long_thread.drain()
     await long_thread.commit(Ending(turn=turn, chunk=done(turn)))
     assert await unchanged_by_shortening(long_thread, saver, turn)
+
+
+async def test_rows_that_stay_do_not_make_a_thread_long(
+    saver: TurnSaver, long_thread: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = [row for row in (await rows(saver))["checkpoints"] if row[1] != ""]
+    assert len(inner) >= 3
+    monkeypatch.setattr(seal_module, "FROM_ROWS", 2)
+    for number in range(2, 4):
+        assert await unchanged_by_shortening(long_thread, saver, claimed_turn(turn_id=str(number)))
+
+
+async def test_nothing_goes_when_the_head_is_another_one(
+    saver: TurnSaver, long_thread: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def another(*_: object) -> SealedHead:
+        return SealedHead("another", "msgpack", b"", b"{}")
+
+    monkeypatch.setattr(memory_module, "seal_head", another)
+    before = await rows(saver)
+    with pytest.raises(seal_module.HeadGone):
+        await long_thread.shorten(claimed_turn())
+    assert await rows(saver) == before

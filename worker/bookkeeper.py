@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 
 import msgspec
 
@@ -11,7 +12,7 @@ from shared.record import TurnRecord, parse_record
 from worker.ending import Ending
 from worker.insist import insist
 from worker.memory import Memory
-from worker.settlement import NOT_KEPT
+from worker.settlement import UNUSABLE
 
 AGAIN_S = 5.0
 """When to try again after the database has refused."""
@@ -40,7 +41,7 @@ class Bookkeeper:
             self._more.clear()
             while raw := await insist(self._claims.next_unrecorded):
                 await self._enter(raw)
-                await insist(self._claims.drop_unrecorded)
+                await insist(partial(self._claims.drop_unrecorded, raw))
 
     async def _enter(self, raw: bytes) -> None:
         try:
@@ -51,7 +52,7 @@ class Bookkeeper:
         while True:
             try:
                 await self._memory.write_down(ending, tell=False)
-            except NOT_KEPT as error:
+            except UNUSABLE as error:
                 log.error("Turn %s cannot be entered: %s", ending.turn.turn_id, error)
                 await asyncio.sleep(AGAIN_S)
             else:

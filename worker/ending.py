@@ -22,7 +22,7 @@ class Ending(Struct, frozen=True, kw_only=True):
 
     @property
     def rolled_back_messages(self) -> int | None:
-        """How many messages the restore took out of the thread; None when there was none."""
+        """How many messages the restore took out; None: there was none, or nobody could tell."""
         return None if isinstance(self.chunk, Done) else self.chunk.metadata.rolled_back_messages
 
 

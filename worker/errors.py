@@ -1,11 +1,12 @@
-"""What keeps a worker from starting.
+"""What keeps a worker from starting, or from its work.
 
 TurnkeeperError
-└── CannotStart
-    ├── DatabaseTaken      another worker owns it
-    ├── DatabaseUnusable   it cannot be opened
-    ├── QueueTaken         another worker, with another database, serves this queue
-    └── SaverTooOld        langgraph-checkpoint-sqlite would lose what it has stored
+├── CannotStart
+│   ├── DatabaseTaken      another worker owns it
+│   ├── DatabaseUnusable   it cannot be opened
+│   ├── QueueTaken         another worker, with another database, serves this queue
+│   └── SaverTooOld        langgraph-checkpoint-sqlite would lose what it has stored
+└── NotNow                 a turn is to be tried again
 """
 
 from typing import ClassVar
@@ -42,3 +43,9 @@ class SaverTooOld(CannotStart):
     """The installed langgraph-checkpoint-sqlite would silently lose what it has stored."""
 
     code = "saver_too_old"
+
+
+class NotNow(TurnkeeperError):
+    """The turn that was taken cannot be worked on at this moment."""
+
+    code = "not_now"

@@ -8,20 +8,18 @@
 - G4  A put adds rows that sort above those the thread had, and so replaces none of them. LangGraph
       takes the highest id for the latest.
 
-A turn is told by a context variable, which tasks and LangGraph's threads inherit; a task that has
-swallowed its cancellation still carries the turn that it belonged to.
+Whom a task works for is told by a context variable, which tasks and LangGraph's threads inherit;
+one that has swallowed its cancellation still carries what it belonged to. That is not the turn's id
+but the opening of the gate: what is left of a first run is not let in when the turn is run again.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from shared.errors import TurnkeeperError
-
-CURRENT_TURN: ContextVar[str] = ContextVar("CURRENT_TURN", default="")
-"""The id of the turn that a task works for."""
 
 
 class TurnClosed(TurnkeeperError):
@@ -36,12 +34,19 @@ class PutRefused(TurnkeeperError):
     code = "put_refused"
 
 
-class OpenTurn(NamedTuple):
-    """`above`: the highest checkpoint id that the thread has; empty for a new thread."""
+@dataclass(frozen=True, eq=False)
+class OpenTurn:
+    """One opening of the gate. `above`: the highest checkpoint id that the thread has; empty for a
+    new thread.
+    """
 
     turn_id: str
     thread_id: str
     above: str
+
+
+CURRENT_TURN: ContextVar[OpenTurn | None] = ContextVar("CURRENT_TURN", default=None)
+"""What a task works for."""
 
 
 class Gate:
@@ -56,17 +61,18 @@ class Gate:
         assert self._turn is None, "one turn at a time"
         self._turn = turn
 
+    @property
+    def turn(self) -> OpenTurn | None:
+        """The turn that may write."""
+        return self._turn
+
     def close(self) -> None:
         """From now on nobody may."""
         self._turn = None
 
-    def is_open_for(self, turn_id: str) -> bool:
-        """The turn may write."""
-        return self._turn is not None and self._turn.turn_id == turn_id
-
     def check(self) -> OpenTurn:
         """The open turn; raises TurnClosed when who asks does not work for it."""
-        if self._turn is None or self._turn.turn_id != CURRENT_TURN.get():
+        if self._turn is None or self._turn is not CURRENT_TURN.get():
             raise TurnClosed("The turn is over.")
         return self._turn
 
@@ -75,7 +81,7 @@ class Gate:
 
         Who works for none may be a thread of the open turn, which has not inherited it.
         """
-        if CURRENT_TURN.get():
+        if CURRENT_TURN.get() is not None:
             self.check()
 
     @asynccontextmanager

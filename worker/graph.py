@@ -1,7 +1,7 @@
 """An agent's graph and its stream of parts, given types that LangGraph leaves unknown."""
 
-# LangGraph's and deepagents' own annotations are unknown to a strict reader; only this file and
-# the two overrides in llm.py relax the check.
+# LangGraph's and deepagents' own annotations are unknown to a strict reader; only this file,
+# state.py and the two overrides in llm.py relax the check.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 

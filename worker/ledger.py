@@ -1,11 +1,15 @@
 """Every turn that has ended, however it ended: the thread's book, kept as long as the thread.
 
-- L1  A turn is entered once, in the transaction that ends it.
+- L1  A turn is entered once, in the transaction that ends it; one that was cancelled before it
+      began has ended in Redis, and is entered afterwards.
 """
 
+import msgspec
 from aiosqlite import Connection
 
 from shared import characters
+from shared.chunks import Terminal
+from shared.record import Failure, TurnRecord
 from worker.ending import Ending
 
 SCHEMA = """
@@ -16,34 +20,51 @@ CREATE TABLE IF NOT EXISTS ledger (
     request TEXT NOT NULL,
     retry_of TEXT,
     outcome TEXT NOT NULL,
-    error_code TEXT,
-    error_message TEXT,
+    failure TEXT,
     rolled_back_messages INTEGER,
     attempt INTEGER NOT NULL,
     run_id TEXT,
     created_at INTEGER NOT NULL,
     started_at INTEGER,
-    elapsed_s REAL NOT NULL,
-    usage TEXT NOT NULL
+    chunk TEXT NOT NULL
 );
 CREATE INDEX IF NOT EXISTS ledger_by_thread ON ledger (thread_id, created_at, turn_id);
 """
 
-ENTER = f"INSERT OR IGNORE INTO ledger VALUES ({', '.join('?' * 15)})"
+ENTER = f"INSERT OR IGNORE INTO ledger VALUES ({', '.join('?' * 13)})"
+
+_chunks: msgspec.json.Decoder[Terminal] = msgspec.json.Decoder(Terminal)
+_failures = msgspec.json.Decoder(Failure)
 
 
 async def enter(connection: Connection, ending: Ending) -> None:
-    """Writes the turn down; times are milliseconds since the epoch, by Redis' clock."""
-    turn, failure, summary = ending.turn, ending.failure, ending.chunk.metadata
+    """Writes the turn down, with its last chunk; times are milliseconds since the epoch, by Redis'
+    clock.
+    """
+    turn = ending.turn
     await connection.execute(
         ENTER,
         (
             *(turn.turn_id, turn.thread_id, turn.agent, _json(turn.request), turn.retry_of),
-            *(ending.outcome, failure.code if failure else None),
-            *(characters.mend(failure.message) if failure else None, ending.rolled_back_messages),
-            *(turn.attempt, turn.run_id, turn.created_at, turn.started_at, summary.elapsed_s),
-            _json(summary.usage),
+            *(ending.outcome, _json(ending.failure) if ending.failure else None),
+            *(ending.rolled_back_messages, turn.attempt, turn.run_id),
+            *(turn.created_at, turn.started_at, _json(ending.chunk)),
         ),
+    )
+
+
+async def find_end(connection: Connection, turn: TurnRecord) -> Ending | None:
+    """How the turn ended, if it has."""
+    cursor = await connection.execute(
+        "SELECT chunk, failure FROM ledger WHERE turn_id = ?", (turn.turn_id,)
+    )
+    if (row := await cursor.fetchone()) is None:
+        return None
+    chunk, failure = row
+    return Ending(
+        turn=turn,
+        chunk=_chunks.decode(chunk),
+        failure=_failures.decode(failure) if failure else None,
     )
 
 

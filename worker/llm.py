@@ -63,15 +63,19 @@ async def open_model(
     is over does not take the slot.
     """
 
-    async def check(_request: object) -> None:
+    def check(_request: object) -> None:
+        check_caller()
+
+    async def acheck(_request: object) -> None:
         check_caller()
 
     timeout = openai.Timeout(None, connect=CONNECT_S)
     trust_env = not is_local(settings.LLAMA_BASE_URL)
-    hooks = {"request": [check]}
+    options: Any = {"timeout": timeout, "trust_env": trust_env}
     async with openai.DefaultAsyncHttpxClient(
-        timeout=timeout, trust_env=trust_env, event_hooks=hooks
-    ) as client:
+        **options, event_hooks={"request": [acheck]}
+    ) as aclient:
+        client = openai.DefaultHttpxClient(**options, event_hooks={"request": [check]})
         yield ChatLlama(
             base_url=settings.LLAMA_BASE_URL,
             model=settings.LLAMA_MODEL,
@@ -86,5 +90,6 @@ async def open_model(
             # Silence is normal during prefill; and the watchdog's wait_for loses cancellations
             # on Python 3.11.
             stream_chunk_timeout=None,
-            http_async_client=client,
+            http_async_client=aclient,
+            http_client=client,
         )

@@ -4,11 +4,7 @@ Each method that writes is one transaction. SQLite commits first: a turn has end
 in ledger and outbox, and Redis is told after that.
 """
 
-import asyncio
-import logging
 from collections.abc import Mapping
-
-import msgspec
 
 from shared import characters
 from shared.record import TurnRecord
@@ -30,12 +26,10 @@ from worker.gate import OpenTurn
 from worker.graph import Graph
 from worker.seal import is_long, seal
 from worker.state import count_messages, seal_head
-from worker.transaction import Connection, transact
+from worker.transaction import Connection, look, transact
 
 NOWHERE = "none"
 """No checkpoint has this id."""
-
-log = logging.getLogger(__name__)
 
 
 class Memory:
@@ -47,12 +41,17 @@ class Memory:
         self.gate = saver.gate
 
     async def begin(self, turn: TurnRecord) -> None:
-        """Fences the turn's thread and lets the turn write; raises ThreadQuarantined."""
+        """Fences the turn's thread and lets the turn write.
+
+        Raises ThreadQuarantined and RestoreFailed.
+        """
         record = characters.encode(turn).decode()
 
         async def work(connection: Connection) -> Fence:
-            if await find_fence(connection, turn.thread_id):
-                raise ThreadQuarantined
+            if fence := await find_fence(connection, turn.thread_id):
+                if not fence.belongs_to(turn):
+                    raise ThreadQuarantined
+                await rollback.restore(connection, fence)  # what its first run has left
             return await raise_fence(connection, turn.thread_id, turn.turn_id, record)
 
         fence = await transact(self._saver, work)
@@ -62,7 +61,7 @@ class Memory:
     async def drain(self) -> None:
         """Lets nothing more be put, and returns when nothing is under way."""
         self.gate.close()
-        await transact(self._saver, _do_nothing)
+        await look(self._saver, _do_nothing)
 
     async def commit(self, ending: Ending) -> None:
         """Keeps what the turn has put. From here on it is too late for a cancel."""
@@ -74,15 +73,14 @@ class Memory:
         await transact(self._saver, work)
 
     async def shorten(self, turn: TurnRecord) -> None:
-        """Seals the turn's thread if it is long; not to be called while the thread has a fence.
-
-        Raises what a channel's own code may raise.
-        """
-        graph, thread_id = self._agents[turn.agent], turn.thread_id
-        if await transact(self._saver, lambda connection: is_long(connection, thread_id)):
-            head = await seal_head(graph, self._saver, thread_id)
-            if head:
-                await transact(self._saver, lambda connection: seal(connection, thread_id, head))
+        """Seals the turn's thread if it is long; raises StateUnreadable and HeadGone."""
+        graph, thread_id = self._agents.get(turn.agent), turn.thread_id
+        if not graph or not await look(
+            self._saver, lambda connection: is_long(connection, thread_id)
+        ):
+            return
+        if head := await seal_head(graph, thread_id):
+            await transact(self._saver, lambda connection: seal(connection, thread_id, head))
 
     async def restore(self, fence: Fence, ending: Ending | None) -> None:
         """Makes the thread what it was; raises RestoreFailed."""
@@ -116,7 +114,7 @@ class Memory:
 
     async def fence_of(self, thread_id: str) -> Fence | None:
         """The thread's fence; nothing is under way when it is read."""
-        return await transact(self._saver, lambda connection: find_fence(connection, thread_id))
+        return await look(self._saver, lambda connection: find_fence(connection, thread_id))
 
     async def fences(self) -> list[Fence]:
         """All fences, those of the oldest turns first."""
@@ -126,40 +124,30 @@ class Memory:
             found = [await find_fence(connection, thread_id) for thread_id in threads]
             return [fence for fence in found if fence]
 
-        return await transact(self._saver, work)
+        return await look(self._saver, work)
 
-    async def end_of(self, turn_id: str) -> Ending | None:
-        """The end of a turn that Redis may not know."""
-        return await transact(self._saver, lambda connection: outbox.find(connection, turn_id))
+    async def end_of(self, turn: TurnRecord) -> Ending | None:
+        """How the turn ended, if it has."""
+        return await look(self._saver, lambda connection: ledger.find_end(connection, turn))
 
     async def untold(self) -> list[Ending]:
         """The ends that Redis may not know, the oldest turn's first."""
-        return await transact(self._saver, outbox.untold)
+        return await look(self._saver, outbox.untold)
 
     async def told(self, turn_id: str) -> None:
         """Redis knows the turn's end."""
         await transact(self._saver, lambda connection: outbox.clear(connection, turn_id))
 
-    async def count_added(self, fence: Fence) -> int | None:
+    async def count_added(self, fence: Fence, agent: str) -> int | None:
         """How many messages the thread has more than before its turn, pending ones included.
 
-        None when that cannot be told, because its agent is gone or cannot read its own messages.
+        None when the agent is not there any more. Raises StateUnreadable.
         """
-        turn = msgspec.json.decode(fence.record, type=TurnRecord)
-        if (graph := self._agents.get(turn.agent)) is None:
+        if (graph := self._agents.get(agent)) is None:
             return None
-        before = await transact(self._saver, lambda connection: fenced_pending(connection, fence))
-        counting = asyncio.gather(
-            count_messages(graph, self._saver, fence.thread_id),
-            count_messages(graph, self._saver, fence.thread_id, fence.head or NOWHERE, before),
-            return_exceptions=True,
-        )
-        match await counting:
-            case [int(now), int(then)]:
-                return now - then
-            case answers:  # their reducer may be what failed the turn
-                log.warning("The messages of turn %s cannot be counted: %r", fence.turn_id, answers)
-                return None
+        before = await look(self._saver, lambda connection: fenced_pending(connection, fence))
+        now = await count_messages(graph, fence.thread_id)
+        return now - await count_messages(graph, fence.thread_id, fence.head or NOWHERE, before)
 
 
 async def _do_nothing(_: Connection) -> None:

@@ -4,9 +4,14 @@
       it knows: so an end is told at least once, and Redis takes it once.
 """
 
+import logging
+
+import msgspec
 from aiosqlite import Connection
 
 from worker.ending import Ending, decode_ending, encode_ending
+
+log = logging.getLogger(__name__)
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS outbox (turn_id TEXT PRIMARY KEY, ending TEXT NOT NULL);
@@ -20,17 +25,19 @@ async def post(connection: Connection, ending: Ending) -> None:
     )
 
 
-async def find(connection: Connection, turn_id: str) -> Ending | None:
-    """The turn's end, if Redis may not know it."""
-    cursor = await connection.execute("SELECT ending FROM outbox WHERE turn_id = ?", (turn_id,))
-    row = await cursor.fetchone()
-    return decode_ending(row[0]) if row else None
-
-
 async def untold(connection: Connection) -> list[Ending]:
-    """All of them, the oldest turn's first."""
-    rows = await connection.execute_fetchall("SELECT ending FROM outbox ORDER BY turn_id")
-    return [decode_ending(text) for (text,) in rows]
+    """All of them that can be read, the oldest turn's first."""
+    rows = await connection.execute_fetchall("SELECT turn_id, ending FROM outbox ORDER BY turn_id")
+    read = [_read(turn_id, text) for turn_id, text in rows]
+    return [ending for ending in read if ending]
+
+
+def _read(turn_id: str, text: str) -> Ending | None:
+    try:
+        return decode_ending(text)
+    except msgspec.MsgspecError as error:
+        log.error("The end of turn %s cannot be read: %s", turn_id, type(error).__name__)
+        return None
 
 
 async def clear(connection: Connection, turn_id: str) -> None:

@@ -13,7 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from shared.record import TurnRecord
 from worker.conclusion import DONE, Outcome
 from worker.failures import TIMEOUT, AgentBroke, AgentCancelled, UnknownAgent
-from worker.gate import CURRENT_TURN, Gate
+from worker.gate import CURRENT_TURN, Gate, OpenTurn
 from worker.graph import Graph, stream_parts
 from worker.publisher import Publisher
 from worker.settings import WorkerSettings
@@ -41,7 +41,7 @@ async def drive(run: Run, gate: Gate, halt: asyncio.Future[Outcome]) -> Outcome:
     Raises what the agent raises, and Fenced. When it returns, the turn's gate is closed and the run
     has ended, or it does not end by being cancelled and is left to itself.
     """
-    running = asyncio.create_task(stream(run))
+    running = asyncio.create_task(stream(run, gate.turn))
     try:
         await asyncio.wait(
             {running, halt, run.publisher.sending},
@@ -62,9 +62,9 @@ async def drive(run: Run, gate: Gate, halt: asyncio.Future[Outcome]) -> Outcome:
         await end(running, run.turn.turn_id)
 
 
-async def stream(run: Run) -> None:
-    """Runs the agent to its end and tells each part."""
-    CURRENT_TURN.set(run.turn.turn_id)
+async def stream(run: Run, opened: OpenTurn | None) -> None:
+    """Runs the agent to its end and tells each part; what it puts is put for `opened`."""
+    CURRENT_TURN.set(opened)
     graph = run.agents.get(run.turn.agent)
     if graph is None:
         raise UnknownAgent(run.turn.agent)

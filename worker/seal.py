@@ -15,23 +15,26 @@ from worker.fence import find_fence
 from worker.state import SealedHead
 
 FROM_ROWS = 200
-"""How many rows a thread may have before it is sealed: some five turns with tools."""
+"""How many rows that may go make a thread long: those of some five turns with tools."""
 
-COUNT = """
-SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = ?)
-     + (SELECT count(*) FROM writes WHERE thread_id = ?)
+MAY_GO = "(checkpoint_ns = '' OR instr(checkpoint_ns, ':') > 0)"
+COUNT = f"""
+SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = ? AND {MAY_GO})
+     + (SELECT count(*) FROM writes WHERE thread_id = ? AND {MAY_GO})
 """
 SEAL = """
 UPDATE checkpoints SET type = ?, checkpoint = ?, metadata = ?, parent_checkpoint_id = NULL
 WHERE thread_id = ? AND checkpoint_ns = '' AND checkpoint_id = ?
 """
-DELETE_CHECKPOINTS = """
-DELETE FROM checkpoints WHERE thread_id = ?
-    AND ((checkpoint_ns = '' AND checkpoint_id <> ?) OR instr(checkpoint_ns, ':') > 0)
+DELETE_CHECKPOINTS = f"""
+DELETE FROM checkpoints WHERE thread_id = ? AND {MAY_GO}
+    AND NOT (checkpoint_ns = '' AND checkpoint_id = ?)
 """
-DELETE_WRITES = """
-DELETE FROM writes WHERE thread_id = ? AND (checkpoint_ns = '' OR instr(checkpoint_ns, ':') > 0)
-"""
+DELETE_WRITES = f"DELETE FROM writes WHERE thread_id = ? AND {MAY_GO}"
+
+
+class HeadGone(Exception):
+    """The checkpoint that was to be sealed is not there."""
 
 
 async def is_long(connection: Connection, thread_id: str) -> bool:
@@ -41,10 +44,11 @@ async def is_long(connection: Connection, thread_id: str) -> bool:
 
 
 async def seal(connection: Connection, thread_id: str, head: SealedHead) -> None:
-    """Writes the sealed head in place and deletes what it does not need."""
+    """Writes the sealed head in place and deletes what it does not need; raises HeadGone."""
     if await find_fence(connection, thread_id):
         return
     row = (head.type, head.checkpoint, head.metadata, thread_id, head.checkpoint_id)
-    await connection.execute(SEAL, row)
+    if (await connection.execute(SEAL, row)).rowcount != 1:
+        raise HeadGone(f"Thread {thread_id} has no checkpoint {head.checkpoint_id} any more.")
     await connection.execute(DELETE_CHECKPOINTS, (thread_id, head.checkpoint_id))
     await connection.execute(DELETE_WRITES, (thread_id,))

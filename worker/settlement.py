@@ -1,11 +1,8 @@
 """The end of a turn in the database: what it did is kept, or the thread is what it was before."""
 
-import asyncio
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
-
-from msgspec.structs import replace
 
 from shared.claims import Claims
 from shared.record import Failure, TurnRecord
@@ -16,11 +13,13 @@ from worker.fence import Fence
 from worker.insist import insist
 from worker.memory import Memory
 from worker.rollback import RestoreFailed
+from worker.seal import HeadGone
+from worker.state import StateUnreadable
 
-NOT_KEPT = (sqlite3.Error, TimeoutError)
-"""What the database may answer to a transaction."""
+UNUSABLE = (sqlite3.Error, TimeoutError)
+"""What the database may answer."""
 
-NOT_SAVED = Outcome(Failure("agent", "What the turn did could not be saved."))
+NOT_SAVED = Outcome(Failure("agent", "The database cannot be written to."))
 
 log = logging.getLogger(__name__)
 
@@ -30,22 +29,26 @@ async def keep(memory: Memory, account: Account, decide: Callable[[], Outcome]) 
     try:
         await memory.drain()
         # The one place where commit and cancel are decided: a cancel that comes later is too late.
-        if (outcome := decide()) is DONE:
-            ending = account.conclude(DONE)
+        outcome = decide()
+        ending = account.conclude(outcome)
+        if outcome is DONE:
             await memory.commit(ending)
-            await _shorten(memory, account.turn)
-            return ending
-    except NOT_KEPT as error:
+    except UNUSABLE as error:
         log.error("Turn %s could not be saved: %s", account.turn.turn_id, error)
-        outcome = NOT_SAVED
-    return await undo(memory, account, outcome)
+        return await undo(memory, account, NOT_SAVED)
+    if outcome is not DONE:
+        return await undo(memory, account, outcome)
+    await _shorten(memory, account.turn)
+    return ending
 
 
 async def _shorten(memory: Memory, turn: TurnRecord) -> None:
     """Before the turn's end is told, so that a thread does not change between two turns."""
-    [error] = await asyncio.gather(memory.shorten(turn), return_exceptions=True)
-    if error:  # the thread is whole all the same, and longer
-        log.warning("Thread %s cannot be sealed: %r", turn.thread_id, error)
+    try:
+        await memory.shorten(turn)
+    except (*UNUSABLE, StateUnreadable, HeadGone) as error:  # it is whole all the same, and longer
+        log.warning("Thread %s cannot be sealed: %s", turn.thread_id, type(error).__name__)
+        log.debug("Thread %s", turn.thread_id, exc_info=error)
 
 
 async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:
@@ -54,10 +57,10 @@ async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:
     try:
         fence = await memory.fence_of(turn.thread_id)
         if fence and fence.belongs_to(turn):
-            ending = account.conclude(outcome, await memory.count_added(fence))
+            ending = account.conclude(outcome, await _count(memory, fence, turn))
             await memory.restore(fence, ending)
             return ending
-    except (*NOT_KEPT, RestoreFailed) as error:
+    except (*UNUSABLE, RestoreFailed) as error:
         log.error("Thread %s is quarantined: %s", turn.thread_id, error)
         ending = account.conclude(Outcome(ROLLBACK_FAILED))
         return await _write_down(memory.quarantine(ending), ending)
@@ -65,10 +68,18 @@ async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:
     return await _write_down(memory.write_down(ending), ending)
 
 
+async def _count(memory: Memory, fence: Fence, turn: TurnRecord) -> int | None:
+    try:
+        return await memory.count_added(fence, turn.agent)
+    except (*UNUSABLE, StateUnreadable) as error:  # which may be what has failed the turn
+        log.warning("Messages of turn %s: %s", turn.turn_id, type(error).__name__)
+        return None
+
+
 async def _write_down(writing: Awaitable[None], ending: Ending) -> Ending:
     try:
         await writing
-    except NOT_KEPT as error:
+    except UNUSABLE as error:
         # Redis is told all the same; and a fence stands until the next start finds it.
         log.error("The end of turn %s is not in the database: %s", ending.turn.turn_id, error)
     return ending
@@ -80,8 +91,8 @@ async def abandon(memory: Memory, turn: TurnRecord) -> None:
         fence = await memory.fence_of(turn.thread_id)
         if fence and fence.belongs_to(turn):
             await memory.restore(fence, None)
-    except (*NOT_KEPT, RestoreFailed) as error:
-        # The fence stands, so that no turn begins on what is left of this one.
+    except (*UNUSABLE, RestoreFailed) as error:
+        # The fence stands: nothing begins on what is left, and when the turn does, it goes first.
         log.error("Thread %s cannot be restored: %s", turn.thread_id, error)
 
 
@@ -89,20 +100,17 @@ async def lift(memory: Memory, fence: Fence) -> bool:
     """Tries once more to restore a thread whose turn has ended; answers whether that worked."""
     try:
         await memory.restore(fence, None)
-    except (*NOT_KEPT, RestoreFailed) as error:
+    except (*UNUSABLE, RestoreFailed) as error:
         log.error("Thread %s stays quarantined: %s", fence.thread_id, error)
         return False
     log.warning("Thread %s is restored and takes turns again.", fence.thread_id)
     return True
 
 
-async def already_settled(memory: Memory, turn: TurnRecord) -> Ending | None:
-    """The end of a turn that Redis believes to be open, because it has forgotten it."""
-    ended = await memory.end_of(turn.turn_id)
-    return replace(ended, turn=turn) if ended else None
-
-
 async def tell(claims: Claims, memory: Memory, ending: Ending) -> None:
     """Says to Redis that a turn has ended, until it knows; raises Fenced."""
     await insist(lambda: claims.finish(ending.turn, ending.chunk, ending.failure))
-    await memory.told(ending.turn.turn_id)
+    try:
+        await memory.told(ending.turn.turn_id)
+    except UNUSABLE as error:  # it is told again at the next start, which Redis does not mind
+        log.warning("Turn %s stays in the outbox: %s", ending.turn.turn_id, error)

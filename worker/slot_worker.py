@@ -14,6 +14,7 @@ from redis.exceptions import ResponseError
 from shared import jobs, keys
 from shared.errors import Fenced
 from shared.redis import AWAY, connection_pool
+from worker.errors import NotNow
 from worker.insist import RETRY_S
 
 IDLE_S = 0.5
@@ -50,9 +51,9 @@ class SlotWorker(Worker):
         async def run(ctx: dict[str, Any], turn_id: str) -> None:
             try:
                 await run_turn(turn_id)
-            except Fenced as error:
+            except (Fenced, NotNow) as error:
                 # Redis came back without what it knew, or another worker runs: the next claim
-                # answers which. arq would take the turn from the queue.
+                # answers which. Or the database is locked. arq would take the turn from the queue.
                 await asyncio.sleep(RETRY_S)
                 raise RetryJob from error
 

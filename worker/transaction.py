@@ -1,7 +1,15 @@
-"""One transaction on the saver's own connection, whatever becomes of who asked for it."""
+"""The saver's own connection, when it is not LangGraph that writes.
+
+Whatever becomes of who asked: the work is done in a task of its own, so that neither a cancelled
+caller cuts it in two nor, below Python 3.11.3, a timeout in such a caller raises the wrong error.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import logging
+import sqlite3
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 import aiosqlite
@@ -11,28 +19,35 @@ from worker.checkpoints import TurnSaver
 DRAIN_S = 5.0
 """How long a put that is under way may take to land."""
 
+LOCKED_S = 60.0
+"""How long another process may keep the database from being written to."""
+
+log = logging.getLogger(__name__)
+
 Connection = aiosqlite.Connection
 T = TypeVar("T")
+Work = Callable[[Connection], Awaitable[T]]
 
 
-async def transact(saver: TurnSaver, work: Callable[[Connection], Awaitable[T]]) -> T:
+async def transact(saver: TurnSaver, work: Work[T]) -> T:
     """What `work` answers, once it is committed; nothing of it stays when it raises.
 
     Raises TimeoutError when puts do not land in DRAIN_S, and sqlite3.Error.
     """
-    # In a task of its own, so that neither a cancelled caller cuts it in two nor, below Python
-    # 3.11.3, a timeout in such a caller raises the wrong error.
     return await asyncio.shield(asyncio.create_task(_transact(saver, work)))
 
 
-async def _transact(saver: TurnSaver, work: Callable[[Connection], Awaitable[T]]) -> T:
-    async with asyncio.timeout(DRAIN_S) as patience, saver.gate.alone(), saver.lock:
-        patience.reschedule(None)
-        connection = saver.conn
-        # A cancelled put may have left its INSERT in the connection's queue, where this comes after
-        # it and takes it back.
-        await connection.rollback()
-        await connection.execute("BEGIN IMMEDIATE")
+async def look(saver: TurnSaver, work: Work[T]) -> T:
+    """What `work` reads; another process that writes to the database does not keep it from that.
+
+    Raises as `transact` does.
+    """
+    return await asyncio.shield(asyncio.create_task(_look(saver, work)))
+
+
+async def _transact(saver: TurnSaver, work: Work[T]) -> T:
+    async with _alone(saver) as connection:
+        await _begin(connection)
         try:
             answer = await work(connection)
             await connection.commit()
@@ -40,3 +55,33 @@ async def _transact(saver: TurnSaver, work: Callable[[Connection], Awaitable[T]]
             await connection.rollback()
             raise
         return answer
+
+
+async def _begin(connection: Connection) -> None:
+    """Begins to write once no other process does: giving up would cost a turn, or a thread."""
+    patience = time.monotonic() + LOCKED_S
+    while True:
+        try:
+            await connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+                raise
+            log.warning("Another process is writing to the database.")
+        else:
+            return
+
+
+async def _look(saver: TurnSaver, work: Work[T]) -> T:
+    async with _alone(saver) as connection:
+        return await work(connection)
+
+
+@asynccontextmanager
+async def _alone(saver: TurnSaver) -> AsyncGenerator[Connection]:
+    """The connection, with nothing under way on it."""
+    async with asyncio.timeout(DRAIN_S) as patience, saver.gate.alone(), saver.lock:
+        patience.reschedule(None)
+        # A cancelled put may have left its INSERT in the connection's queue, where this comes after
+        # it and takes it back.
+        await saver.conn.rollback()
+        yield saver.conn

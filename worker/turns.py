@@ -11,14 +11,22 @@ from shared.errors import Fenced
 from shared.record import TurnRecord
 from worker.conclusion import CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending
-from worker.failures import WORKER_LOST, explain, log_failure
+from worker.errors import NotNow
+from worker.failures import (
+    ROLLBACK_FAILED,
+    WORKER_LOST,
+    ThreadQuarantined,
+    explain,
+    log_failure,
+)
 from worker.graph import Graph
 from worker.insist import insist
 from worker.memory import Memory
 from worker.publisher import open_publisher
+from worker.rollback import RestoreFailed
 from worker.run import Run, drive
 from worker.settings import WorkerSettings
-from worker.settlement import abandon, already_settled, keep, tell, undo
+from worker.settlement import NOT_SAVED, UNUSABLE, abandon, keep, tell, undo
 from worker.translate import Translator
 
 log = logging.getLogger(__name__)
@@ -45,7 +53,7 @@ class TurnRunner:
     async def run(self, turn_id: str) -> None:
         """Takes the turn, runs it and ends it; nothing happens when it has ended before.
 
-        Raises Fenced when the turn was taken over.
+        Raises Fenced when the turn was taken over, and NotNow.
         """
         # Before the claim: from that on, a cancel is for us.
         self._turn_id, self._halt = turn_id, asyncio.get_running_loop().create_future()
@@ -58,7 +66,7 @@ class TurnRunner:
             self.cancel(turn_id)
         log.info("Turn %s of thread %s starts.", turn.turn_id, turn.thread_id)
         try:
-            ending = await already_settled(self._memory, turn) or await self._carry_out(turn)
+            ending = await self._bring_to_end(turn)
             await tell(self._claims, self._memory, ending)
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
@@ -78,12 +86,21 @@ class TurnRunner:
 
     async def look_for_cancel(self) -> None:
         """Cancels the running turn if a person wants that; may raise RedisAway."""
-        if self._turn_id and await self._claims.is_cancelling(turn_id := self._turn_id):
+        turn_id = self._turn_id
+        if turn_id and await self._claims.status(turn_id) == "cancelling":
             self.cancel(turn_id)
 
     def _end_by(self, outcome: Outcome) -> None:
         if not self._halt.done():
             self._halt.set_result(outcome)
+
+    async def _bring_to_end(self, turn: TurnRecord) -> Ending:
+        try:
+            ended = await self._memory.end_of(turn)
+        except UNUSABLE as error:
+            raise NotNow(f"The database cannot be read: {error}") from error
+        # Redis may have forgotten that it ended: it came back without its last second.
+        return ended or await self._carry_out(turn)
 
     async def _carry_out(self, turn: TurnRecord) -> Ending:
         """Runs the turn and tells it as it goes; then keeps what it did, or undoes it."""
@@ -107,6 +124,13 @@ class TurnRunner:
             return self._outcome()
         try:
             await self._memory.begin(run.turn)
+        except UNUSABLE as error:
+            log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
+            return NOT_SAVED
+        except (ThreadQuarantined, RestoreFailed) as error:
+            log.error("Turn %s cannot begin: %s", run.turn.turn_id, type(error).__name__)
+            return Outcome(ROLLBACK_FAILED)
+        try:
             return await drive(run, self._memory.gate, self._halt)
         except Fenced:
             raise

@@ -69,7 +69,7 @@ class Accepting(Answering):
 
 @dataclass
 class Posting(TakingTurn, Accepting):
-    """Both."""
+    """An operation that takes a turn in its body and says where it is found."""
 
 
 def _is_guess(status: str, answer: OpenAPIResponse) -> bool:

@@ -1,8 +1,8 @@
 """How long it takes to fence a thread and to restore it, by how much it holds.
 
-`uv run python -m tests.bench.restore [TIMES [MESSAGES …]]` prints medians and maxima in milliseconds over so
-many turns (20) on threads of 10, 200 and 2,000 messages, each as it has grown and then sealed. Each
-turn is cancelled in its second model call, after a tool.
+`uv run python -m tests.bench.restore [TIMES [MESSAGES …]]` prints medians and maxima in
+milliseconds over so many turns (20) on threads of 10, 200 and 2,000 messages, each as it has grown
+and then sealed. Each turn is cancelled in its second model call, after a tool.
 """
 
 import asyncio
@@ -30,8 +30,6 @@ from worker.seal import FROM_ROWS
 from worker.settings import WorkerSettings
 
 TIMES = 20
-LANDED_S = 0.1
-"""What the turn has put until then is in the database: LangGraph puts in the background."""
 MESSAGES = (10, 200, 2000)
 LOOK: dict[str, Any] = {"name": "ls", "args": {"path": "/"}}
 
@@ -84,9 +82,9 @@ async def timed(work: Awaitable[Any], figures: list[float]) -> Any:
     return answer
 
 
-async def run(graph: Graph, turn_id: str) -> None:
+async def run(memory: Memory, graph: Graph) -> None:
     """The turn's part of the work."""
-    CURRENT_TURN.set(turn_id)
+    CURRENT_TURN.set(memory.gate.turn)
     config: Any = {"configurable": {"thread_id": "thread"}, "recursion_limit": 10**5}
     await cast(Any, graph).ainvoke({"messages": [("user", "Go on.")]}, config)
 
@@ -95,7 +93,7 @@ async def fill(memory: Memory, graph: Graph, model: Model, messages: int) -> Non
     """One turn of so many messages."""
     model.calls, model.waits = (messages - 2) // 2, False
     await memory.begin(turn := claimed_turn(turn_id="first"))
-    await asyncio.create_task(run(graph, "first"))
+    await asyncio.create_task(run(memory, graph))
     await memory.drain()
     await memory.commit(Ending(turn=turn, chunk=done(turn)))
 
@@ -105,15 +103,17 @@ async def cancel(memory: Memory, graph: Graph, model: Model, number: int, figure
     model.calls, model.waits, model.waiting = 1, True, asyncio.Event()
     turn = claimed_turn(turn_id=f"turn {number}")
     await timed(memory.begin(turn), figures.fence)
-    running = asyncio.create_task(run(graph, turn.turn_id))
+    running = asyncio.create_task(run(memory, graph))
     await model.waiting.wait()
-    await asyncio.sleep(LANDED_S)
+    fence = await memory.fence_of("thread")
+    assert fence
+    # LangGraph puts in the background.
+    while await memory.count_added(fence, "chat") != 3:
+        await asyncio.sleep(0.01)
     memory.gate.close()
     running.cancel()
     await asyncio.wait({running})
-    fence = await memory.fence_of("thread")
-    assert fence
-    assert await timed(memory.count_added(fence), figures.count) == 3
+    assert await timed(memory.count_added(fence, "chat"), figures.count) == 3
     await timed(memory.restore(fence, None), figures.restore)
 
 

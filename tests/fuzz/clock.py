@@ -31,5 +31,6 @@ class Clock:
 def set_clock() -> Generator[Clock]:
     """The clock of all ids to come."""
     clock = Clock()
-    with patch.object(ids, "time", clock):
+    last = cast(Any, ids)._last_v6_timestamp
+    with patch.object(ids, "time", clock), patch.object(ids, "_last_v6_timestamp", last):
         yield clock
