@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 from langchain_core.runnables import RunnableConfig
-from langgraph.pregel._checkpoint import put_writes_accepts_task_path
+from langgraph.pregel._checkpoint import (  # pyright: ignore[reportMissingTypeStubs]
+    put_writes_accepts_task_path,
+)
 
 from tests import memory
 from worker.checkpoints import TurnSaver, open_checkpoints
