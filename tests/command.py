@@ -4,10 +4,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from api.client.ctrl_c import BOUNCE_S
 from tests.fake_api import FakeApi
 
 ROOT = Path(__file__).parents[1]
@@ -42,6 +44,12 @@ def run(line: list[str], api: FakeApi, **env: str) -> Generator[Command]:
 def press_ctrl_c(process: Command) -> None:
     """As in a terminal."""
     process.send_signal(signal.SIGINT)
+
+
+def press_ctrl_c_again(process: Command) -> None:
+    """Late enough not to be the first one still."""
+    time.sleep(1.2 * BOUNCE_S)
+    press_ctrl_c(process)
 
 
 def read_until(process: Command, word: str) -> str:

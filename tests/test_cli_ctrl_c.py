@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from shared.chunks import Chunk
-from tests.command import command, press_ctrl_c, read_until, run
+from tests.command import command, press_ctrl_c, press_ctrl_c_again, read_until, run
 from tests.fake_api import (
     CANCELLING,
     HANG_UP,
@@ -68,11 +68,22 @@ def test_a_second_one_leaves_at_once(fake_api: FakeApi):
         read_until(process, "1 turn ahead")
         press_ctrl_c(process)
         read_until(process, "cancelling")
-        press_ctrl_c(process)
+        press_ctrl_c_again(process)
         answer, notes = process.communicate()
     assert process.returncode == 130
     assert answer == b""
     assert notes.decode() == f"turnkeeper: the turn may go on; {FOLLOW_IT}"
+
+
+def test_a_key_that_bounces_is_pressed_once(fake_api: FakeApi):
+    fake_api.script = [silent(queued(1), end=cancelled())]
+    with command(fake_api, *ASK) as process:
+        read_until(process, "1 turn ahead")
+        for _ in range(3):
+            press_ctrl_c(process)
+        process.communicate()
+    assert process.returncode == 2
+    assert fake_api.paths("/cancel") == [f"/turns/{TURN}/cancel"]
 
 
 @pytest.mark.parametrize("arguments", [ASK, ["follow", TURN]])
@@ -123,7 +134,7 @@ def test_whoever_leaves_before_the_turn_is_known_is_told_where_to_look(fake_api:
         fake_api.await_asked("/stream")
         press_ctrl_c(process)
         read_until(process, "cancelling")
-        press_ctrl_c(process)
+        press_ctrl_c_again(process)
         _, notes = process.communicate()
     assert process.returncode == 130
     assert notes == b"turnkeeper: the turn may have been accepted; see turnkeeper queue\n"

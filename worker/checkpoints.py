@@ -1,14 +1,19 @@
 """The checkpoint database, with a gate before it."""
 
 import sqlite3
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from worker import fence, ledger, outbox
@@ -46,6 +51,21 @@ class TurnSaver(AsyncSqliteSaver):
         """Saves what a task of the open turn has written; raises TurnClosed and PutRefused."""
         async with self.gate.passing(_thread_of(config)):
             await super().aput_writes(config, writes, task_id, task_path)
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """The checkpoints, newest first; read whole, since LangGraph's own reads on while an agent
+        looks at each, and lets nobody else at the database.
+        """
+        whole = super().alist(config, filter=filter, before=before, limit=limit)
+        for found in [found async for found in whole]:
+            yield found
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Raises PutRefused: a thread that an agent deleted could not be restored."""

@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -72,6 +73,7 @@ async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool =
         await _run(
             worker,
             keep_beating(redis, beat),
+            keep_looking(partial(catch_up, worker, runner, book)),
             Answers(redis, llama).serve(),
             book.keep(),
             hear(redis, worker, runner, book),
@@ -94,17 +96,26 @@ async def _run(worker: SlotWorker, *beside_it: Coroutine[Any, Any, None]) -> Non
 async def hear(redis: Redis, worker: SlotWorker, runner: TurnRunner, book: Bookkeeper) -> None:
     """Does for ever what the API asks for."""
 
-    async def catch_up() -> None:
-        worker.wake()
-        book.wake()
-        await runner.look_for_cancel()
-
     orders: Orders = {
         "wake": lambda _: worker.wake(),
         "cancel": runner.cancel,
         "unrecorded": lambda _: book.wake(),
     }
-    await hear_control(redis, orders, catch_up)
+    await hear_control(redis, orders, partial(catch_up, worker, runner, book))
+
+
+async def catch_up(worker: SlotWorker, runner: TurnRunner, book: Bookkeeper) -> None:
+    """Looks for what may have been asked for unheard; may raise RedisAway."""
+    worker.wake()
+    book.wake()
+    await runner.look_for_cancel()
+
+
+async def keep_looking(look: Callable[[], Awaitable[None]]) -> None:
+    """Does so for ever: a connection may be dead without having been closed."""
+    while True:
+        await insist(look)
+        await asyncio.sleep(RENEW_S)
 
 
 async def keep_beating(redis: Redis, beat: Heartbeat) -> None:

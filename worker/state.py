@@ -65,6 +65,11 @@ async def count_messages(
         return len(channels[MESSAGES].get()) if channels[MESSAGES].is_available() else 0
 
 
+def is_state(channel: str) -> bool:
+    """The channel is an agent's own, and not one of those by which LangGraph finds its way."""
+    return ":" not in channel and not channel.startswith("__")
+
+
 class SealedHead(NamedTuple):
     """A thread's last checkpoint, which needs no other; the columns of its row."""
 
@@ -90,6 +95,8 @@ async def seal_head(graph: Graph, thread_id: str) -> SealedHead | None:
         if saved is None or saved.pending_writes:
             return None
         written = saved.checkpoint["channel_versions"]
+        if any(is_state(name) and name not in graph.channels for name in written):
+            return None  # it is another agent's, whose deltas this one does not know
         deltas = {
             name: channel
             for name, channel in graph.channels.items()

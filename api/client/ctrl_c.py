@@ -2,8 +2,14 @@
 
 import asyncio
 import signal
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+
+BOUNCE_S = 0.3
+"""One more within this time is the same one: a key bounces, a wrapper passes on what its child has
+heard already; and who leaves in between has not told the server what was wanted.
+"""
 
 
 @contextmanager
@@ -12,9 +18,13 @@ def answering_ctrl_c(first: Callable[[], object] | None = None) -> Generator[Non
     KeyboardInterrupt, wherever the program is, and one more ends the process.
     """
     loop = asyncio.get_running_loop()
+    pressed_at = -BOUNCE_S
 
     def answer(*_: object) -> None:
-        nonlocal first
+        nonlocal first, pressed_at
+        if time.monotonic() - pressed_at < BOUNCE_S:
+            return
+        pressed_at = time.monotonic()
         if first is None:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             raise KeyboardInterrupt
