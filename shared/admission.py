@@ -48,7 +48,7 @@ def parse_admission(new: NewTurn, answer: list[Any]) -> Admission:
         case b"quarantined":
             raise Quarantined(
                 f"Thread {new.thread_id} could not be restored after a turn, and takes no more "
-                "until a restart of the worker restores it or it is deleted."
+                "until a start of the worker restores it."
             )
         case b"agent_mismatch":
             raise AgentMismatch(f"Thread {new.thread_id} belongs to agent {details[0].decode()!r}.")

@@ -1,11 +1,12 @@
 """What a terminal takes and shows: commands against a fake API, and the chunks of its turns."""
 
+import signal
 from collections.abc import Callable
 from typing import Any
 
 from click.testing import CliRunner, Result
 
-from api.cli import main
+from api.commands import commands
 from shared.chunks import (
     Cancelled,
     CancelSummary,
@@ -45,7 +46,11 @@ def open_terminal(api: FakeApi) -> Run:
 
     def run(*arguments: str, **options: Any) -> Result:
         env = {"TURNKEEPER_URL": api.url, "API_TOKEN": ""}
-        return CliRunner().invoke(main, arguments, env=env, **options)
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            return CliRunner().invoke(commands, arguments, env=env, **options)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return run
 

@@ -1,5 +1,6 @@
 """The checkpoint database, and what keeps it from being opened."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,15 @@ async def test_a_file_that_is_no_database_is_told_in_sqlite_s_words(tmp_path: Pa
 async def test_langgraph_finds_the_place_of_a_task_in_a_put(saver: TurnSaver) -> None:
     # Without it the results of parallel tools are replayed in random order.
     assert put_writes_accepts_task_path(saver.aput_writes)
+
+
+async def test_who_looks_at_the_history_keeps_nobody_from_the_database(saver: TurnSaver) -> None:
+    saver.gate.open(OpenTurn("turn", "t", ""))
+    for _ in range(2):
+        await memory.put(saver, thread_id="t")
+    seen = 0
+    async for _ in saver.alist(CONFIG):
+        async with asyncio.timeout(30):
+            assert await saver.aget_tuple(CONFIG)
+        seen += 1
+    assert seen == 2

@@ -1,6 +1,7 @@
 """Ctrl-C in a terminal: it cancels one's own turn, and leaves those that are only watched."""
 
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -164,3 +165,18 @@ def test_what_runs_in_the_background_of_a_script_does_not_hear_it(fake_api: Fake
         process.communicate()
     assert process.returncode == 0
     assert fake_api.paths("/cancel") == []
+
+
+@pytest.mark.parametrize("arguments", [ASK, ["follow", TURN]])
+def test_after_the_end_it_does_nothing(arguments: list[str], fake_api: FakeApi):
+    fake_api.script = [Reply(events(*numbered(queued(0), done())))]
+    with command(fake_api, *arguments) as process:
+        read_until(process, "done in")
+        while process.poll() is None:
+            press_ctrl_c(process)
+    assert process.returncode == 0
+
+
+def test_nothing_that_takes_long_is_imported_before_it_is_taken_care_of():
+    look = "import sys, api.cli; print(sorted({'click', 'httpx', 'asyncio'} & set(sys.modules)))"
+    assert subprocess.check_output([sys.executable, "-c", look]) == b"[]\n"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from langgraph.graph import StateGraph  # pyright: ignore[reportMissingTypeStubs]
+from langgraph.graph import MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
 from shared.record import TurnRecord
 from tests.fake_llama import FakeLlama, Reply
-from tests.memory import put, rows, working_for
+from tests.memory import graph_of, put, rows, working_for
 from tests.service import run_service, text_of
 from tests.turns_made import claimed_turn, done
 from worker import memory as memory_module
@@ -197,3 +197,14 @@ async def test_nothing_goes_when_the_head_is_another_one(
     with pytest.raises(seal_module.HeadGone):
         await long_thread.shorten(claimed_turn())
     assert await rows(saver) == before
+
+
+async def test_a_thread_of_another_agent_is_not_sealed(
+    saver: TurnSaver, long_thread: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def answer(_: MessagesState) -> dict[str, Any]:
+        return {"messages": [("ai", "hi")]}
+
+    monkeypatch.setattr(seal_module, "FROM_ROWS", 0)
+    others = Memory(saver, {"chat": graph_of(answer, saver)})
+    assert await unchanged_by_shortening(others, saver, claimed_turn(turn_id="2"))

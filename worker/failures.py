@@ -18,8 +18,7 @@ WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was run
 TIMEOUT = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
 ROLLBACK_FAILED = Failure(
     "rollback_failed",
-    "The thread could not be restored. It takes no turns until a restart of the worker restores it "
-    "or it is deleted.",
+    "The thread could not be restored. It takes no turns until a start of the worker restores it.",
 )
 
 

@@ -15,7 +15,8 @@ heard already; and who leaves in between has not told the server what was wanted
 @contextmanager
 def answering_ctrl_c(first: Callable[[], object] | None = None) -> Generator[None]:
     """A first Ctrl-C calls `first` in the running loop, if it is given; the next one raises
-    KeyboardInterrupt, wherever the program is, and one more ends the process.
+    KeyboardInterrupt, wherever the program is, and one more ends the process. After the block it
+    does nothing any more.
     """
     loop = asyncio.get_running_loop()
     pressed_at = -BOUNCE_S
@@ -31,8 +32,9 @@ def answering_ctrl_c(first: Callable[[], object] | None = None) -> Generator[Non
         loop.call_soon_threadsafe(first)
         first = None
 
-    before = signal.getsignal(signal.SIGINT)
-    if before is signal.SIG_IGN:  # as a shell asks of what it runs in the background
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # as a shell asks of what it runs in the background
         yield
         return
     signal.signal(signal.SIGINT, answer)
@@ -40,4 +42,9 @@ def answering_ctrl_c(first: Callable[[], object] | None = None) -> Generator[Non
         yield
     finally:
         if signal.getsignal(signal.SIGINT) is answer:
-            signal.signal(signal.SIGINT, before)
+            ignore_ctrl_c()
+
+
+def ignore_ctrl_c() -> None:
+    """From now on it does nothing: the turn has ended, and the exit code shall say how."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

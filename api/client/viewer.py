@@ -1,15 +1,17 @@
 """A turn followed in a terminal: what is shown of it, what Ctrl-C does to it, how it exits."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, aclosing
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from api.client.canceller import open_canceller
-from api.client.ctrl_c import answering_ctrl_c
+from api.client.ctrl_c import answering_ctrl_c, ignore_ctrl_c
 from api.client.event import Event
 from api.client.terminal import say
 from api.client.transcript import Transcript
@@ -34,6 +36,7 @@ class Viewer:
         self._transcript = Transcript(sys.stdout, sys.stderr)
         self._turn: TurnStream | None = None
         self._last: Event | None = None
+        self._promised = False
 
     def follow(self, client: Client) -> NoReturn:
         """A turn of whomever: Ctrl-C leaves it as it is."""
@@ -49,6 +52,8 @@ class Viewer:
     def attend(self, client: Client, cancel_after_s: float | None = None) -> NoReturn:
         """A turn of one's own: Ctrl-C cancels it, and a second one leaves it."""
 
+        self._promised = cancel_after_s is not None
+
         async def watch() -> None:
             async with client as opened:
                 turn = self._turn = self._begin(opened)
@@ -63,24 +68,33 @@ class Viewer:
         show = _print_json if self._as_json else self._transcript.show
         async with aclosing(turn.read(tell=self._transcript.note)) as events:
             async for event in events:
-                show(event)
                 self._last = event
+                if event.completed:
+                    ignore_ctrl_c()
+                try:
+                    show(event)
+                except BrokenPipeError:
+                    _let_stdout_go()
+                    if not self._promised:
+                        raise
 
     def _run(self, watching: Coroutine[Any, Any, None]) -> NoReturn:
         try:
             asyncio.run(watching)
         except KeyboardInterrupt:
             if not (self._last and self._last.completed):
-                self._leave()
+                self._leave(INTERRUPTED)
+        except BrokenPipeError:
+            self._leave(FAILED)
         finally:
             self._transcript.end_line()
         self._exit()
 
-    def _leave(self) -> NoReturn:
+    def _leave(self, exit_code: int) -> NoReturn:
         self._transcript.end_line()
-        if self._turn:
+        if self._turn and not (self._last and self._last.completed):
             say(f"{HEAD}{self._turn.whereabouts}")
-        sys.exit(INTERRUPTED)
+        sys.exit(exit_code)
 
     def _exit(self) -> NoReturn:
         if self._turn and self._turn.thread_id and not self._as_json:
@@ -89,6 +103,12 @@ class Viewer:
         if last not in EXIT_CODES:
             say(f"{HEAD}the turn has ended, and this program cannot tell how")
         sys.exit(EXIT_CODES.get(last, FAILED))
+
+
+def _let_stdout_go() -> None:
+    """Nobody reads it any more: what is still written goes nowhere."""
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _print_json(event: Event) -> None:
