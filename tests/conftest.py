@@ -31,11 +31,6 @@ if TYPE_CHECKING:
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """One process more than there are cores: many a test waits for another process to start."""
-    return (os.cpu_count() or 1) + 1
-
-
 @pytest.fixture(autouse=True)
 def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     """What the developer has set for a service of their own is nothing to a test."""

@@ -34,6 +34,12 @@ async def until_entered(valkey: RedisSeen, book: Bookkeeper) -> None:
     await until(lambda: not valkey.exists(keys.unrecorded()))
 
 
+async def rename(saver: TurnSaver, table: str, name: str) -> None:
+    """Not in the midst of a transaction of the bookkeeper's, with which it would be undone."""
+    async with saver.gate.alone():
+        await saver.conn.execute(f"ALTER TABLE {table} RENAME TO {name}")
+
+
 async def test_it_is_entered(
     turns: Turns, saver: TurnSaver, valkey: RedisSeen, book: Bookkeeper
 ) -> None:
@@ -85,9 +91,9 @@ async def test_a_database_that_refuses_is_asked_again(
     monkeypatch.setattr(bookkeeper, "AGAIN_S", 0.001)
     turn = await accept(turns)
     await turns.cancel(turn.turn_id)
-    await saver.conn.execute("ALTER TABLE ledger RENAME TO lost")
+    await rename(saver, "ledger", "lost")
     book.wake()
     await until(lambda: "cannot be entered" in caplog.text)
-    await saver.conn.execute("ALTER TABLE lost RENAME TO ledger")
+    await rename(saver, "lost", "ledger")
     await until_entered(valkey, book)
     assert len((await rows(saver, "ledger"))["ledger"]) == 1

@@ -46,7 +46,7 @@ async def test_a_real_prefill_and_a_real_answer_are_cancelled(
     async with (
         run_llama_cpp() as base_url,
         tap(base_url) as (tapped_url, wire),
-        run_service(redis_url, tapped_url, tmp_path) as service,
+        run_service(redis_url, tapped_url, tmp_path, LLAMA_MAX_TOKENS=500) as service,
     ):
         prefill = await service.post(LONG, thread_id="real")
         await until(lambda: b"text/event-stream" in wire.answered)  # the slot has begun

@@ -124,9 +124,11 @@ class UpProcess:
 async def run_up(data: Path, *flags: str, **environment: str) -> AsyncGenerator[UpProcess]:
     """`turnkeeper up` on a free port; killed with all of its parts if it is still there."""
     mark = uuid.uuid4().hex
+    # The small model sometimes never comes to an end.
+    limit = {"LLAMA_MAX_TOKENS": "64"}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "api.cli", "up", "--data", str(data), "--port", "0", *flags),
-        env={**os.environ, MARK: mark, **environment},
+        env={**os.environ, MARK: mark, **limit, **environment},
         stdout=PIPE,
         stderr=PIPE,
         start_new_session=True,
