@@ -13,7 +13,6 @@ import pytest
         (("tests.bench.latency", "2"), {"median": 4}),
         (("tests.bench.cancel", "2"), {"median": 4}),
         (("tests.bench.restore", "1", "10"), {"10 messages": 1}),
-        (("tests.fuzz.cancels", "2", "1"), {"none has left a trace": 1}),
     ],
 )
 async def test_it_measures(arguments: tuple[str, ...], figures: dict[str, int]) -> None:
