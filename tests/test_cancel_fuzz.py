@@ -3,11 +3,7 @@
 from pathlib import Path
 from random import randrange
 
-import pytest
-
 from tests.fuzz.search import open_search
-
-pytestmark = pytest.mark.no_cover  # whole services: half as long again with it
 
 CANCELS = 25
 

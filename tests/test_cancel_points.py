@@ -10,8 +10,6 @@ from tests.traceless.points import DO, POINTS, WITH_DECISIONS, Point
 from tests.traceless.rows import changes, count_by_kind
 from tests.traceless.stage import CONTROL, SUBJECT, open_stage
 
-pytestmark = pytest.mark.no_cover  # whole services: half as long again with it
-
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.name)
 async def test_a_cancel_leaves_no_trace(point: Point, redis_url: str, tmp_path: Path) -> None:

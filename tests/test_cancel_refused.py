@@ -23,8 +23,6 @@ from tests.traceless.rows import changes, count_by_kind
 from tests.traceless.stage import CONTROL, SUBJECT, open_stage
 from worker import run
 
-pytestmark = pytest.mark.no_cover  # whole services: half as long again with it
-
 HELP_FOR_EVER = "Look it up for ever."
 
 TOOLS = {

@@ -17,8 +17,6 @@ from tests.traceless.stage import CONTROL, SUBJECT, open_stage
 from tests.traceless.ways import Says, calling, holding
 from tests.traceless.workshop import BREAK
 
-pytestmark = pytest.mark.no_cover  # whole services: half as long again with it
-
 HELP_IN_VAIN = "Look it up in vain."
 FAILURE = {"message": "out of memory", "type": "server_error"}
 

@@ -3,16 +3,12 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from api.local.llama import N_CTX
 from shared.chunks import Cancelled, Done, Usage, type_of
 from tests.llama_cpp import run_llama_cpp
 from tests.service import Service, run_service, text_of
 from tests.until import until
 from tests.wiretap import Wiretap, tap
-
-pytestmark = pytest.mark.no_cover  # whole services: half as long again with it
 
 LONG = "one two three four five six seven eight nine ten " * 600
 
