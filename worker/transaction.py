@@ -51,9 +51,8 @@ async def _transact(saver: TurnSaver, work: Work[T]) -> T:
         try:
             answer = await work(connection)
             await connection.commit()
-        except BaseException:
-            await connection.rollback()
-            raise
+        finally:
+            await connection.rollback()  # of what was not committed
         return answer
 
 
