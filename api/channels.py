@@ -2,31 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable
 from typing import Any, Protocol, cast
 
 from shared import keys
 from shared.errors import RedisAway
-from shared.redis import Redis, redis_errors
+from shared.redis import Redis, patience_of, redis_errors
+from shared.subscription import PubSub, hear
 
 RETRY_S = 0.2
-PING_S = 10.0
-SILENCE_S = 30.0
-"""Pings are answered: a connection that is silent for so long is dead."""
 
 IDLE = "none"
 """No turn has this id; its channel keeps the connection readable while nobody follows."""
 
 logger = logging.getLogger(__name__)
-
-
-class PubSub(Protocol):
-    """What is used of redis-py's class of this name, whose own types are unknown in part."""
-
-    def subscribe(self, *channels: str) -> Awaitable[None]: ...
-    def unsubscribe(self, *channels: str) -> Awaitable[None]: ...
-    def ping(self) -> Awaitable[None]: ...
-    def get_message(self, *, timeout: float) -> Awaitable[dict[str, Any] | None]: ...
 
 
 class Listener(Protocol):
@@ -101,20 +89,10 @@ class Channels:
             self._acknowledged -= asked - wanted
             await _ask(pubsub, wanted - asked, asked - wanted)
             asked = wanted
-            await self._await_review(pubsub)
-
-    async def _await_review(self, pubsub: PubSub) -> None:
-        try:
-            async with asyncio.timeout(PING_S):
-                await self._changed.wait()
-        except TimeoutError:
-            await pubsub.ping()
+            await self._changed.wait()
 
     async def _hear(self, pubsub: PubSub) -> None:
-        while True:
-            message = await pubsub.get_message(timeout=SILENCE_S)
-            if message is None:
-                raise RedisAway(f"Redis was silent for {SILENCE_S:g} s.")
+        async for message in hear(pubsub, patience_of(self._redis)):
             match message:
                 case {"type": "subscribe", "channel": bytes(channel)}:
                     self._acknowledge(_turn_of(channel))

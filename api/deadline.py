@@ -4,13 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from shared.connections import READ_S
 from shared.errors import RedisAway
-
-REDIS_S = 5.0
 
 
 @asynccontextmanager
-async def redis_deadline(seconds: float = REDIS_S) -> AsyncGenerator[None]:
+async def redis_deadline(seconds: float = READ_S) -> AsyncGenerator[None]:
     """RedisAway when what stands inside takes longer."""
     try:
         async with asyncio.timeout(seconds):

@@ -53,6 +53,16 @@ class ToolOutcome(Struct, frozen=True, kw_only=True):
     elapsed_s: float | None = None
 
 
+RewindReason = Literal["worker_lost", "worker_stopped"]
+
+
+class Interruption(Struct, frozen=True):
+    """`to_seq`: number of the last chunk that stands. `reason`: what broke the turn off."""
+
+    to_seq: int
+    reason: RewindReason
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """A turn's end. Seconds: `elapsed_s` since POST, `queued_s` until its start.
 
@@ -131,6 +141,15 @@ class Usage(_Chunk, frozen=True, kw_only=True, tag="usage"):
     metadata: CallUsage
 
 
+class Rewind(_Chunk, frozen=True, kw_only=True, tag="rewind"):
+    """The turn goes on after it was broken off: what came after `metadata.to_seq` is void.
+
+    What of that still stands is sent again.
+    """
+
+    metadata: Interruption
+
+
 class Done(_Chunk, frozen=True, kw_only=True, tag="done"):
     """The turn's last chunk: it has succeeded."""
 
@@ -153,7 +172,7 @@ class Cancelled(_Chunk, frozen=True, kw_only=True, tag="cancelled"):
 
 
 Terminal = Done | Error | Cancelled
-Chunk = Queued | Text | ToolUse | ToolResult | Usage | Terminal
+Chunk = Queued | Text | ToolUse | ToolResult | Usage | Rewind | Terminal
 
 TERMINAL_TYPES = frozenset({"done", "error", "cancelled"})
 
@@ -175,6 +194,11 @@ def type_of(chunk: Chunk) -> str:
 def encode(chunk: Chunk) -> bytes:
     """The chunk as it is stored: one JSON object without `seq`."""
     return characters.encode(chunk)
+
+
+def decode(body: bytes) -> Chunk:
+    """The stored chunk; msgspec.DecodeError when it is not one."""
+    return _decoder.decode(body)
 
 
 def frame(seq: int, body: bytes) -> bytes:

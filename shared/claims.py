@@ -1,21 +1,34 @@
 """The transitions of a turn that the worker makes, fenced by the number of its claim."""
 
-from collections.abc import Collection
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 from uuid import uuid4
 
-from shared import characters, chunks, keys, scripts
-from shared.chunks import Cancelled, Chunk, Error, Terminal
+from shared import characters, chunks, jobs, keys, scripts, stream
+from shared.chunks import Cancelled, Error, Place, Queued, Terminal
 from shared.errors import Fenced
-from shared.record import Failure, Lifetimes, TurnRecord, parse_record
+from shared.record import Failure, Lifetimes, TurnRecord, parse_record, write_started
 from shared.redis import Redis, redis_errors
+from shared.stream import Entry
 
 
 class Published(NamedTuple):
-    """`last`: number of the last chunk that Redis holds. `cancelling`: the turn is to be undone."""
+    """`last`: number of the last chunk that Redis holds; None when it has forgotten the claim, and
+    wants `revive`. `cancelling`: the turn is to be undone.
+    """
 
+    last: int | None
+    cancelling: bool = False
+
+
+class Told(NamedTuple):
+    """What became of a transition, and the number of the last chunk that Redis holds.
+
+    `behind`: chunks are missing that come before. `forgotten`: Redis does not know of the claim,
+    and wants `revive`. `cancelling`: a person wants the turn undone, so it cannot wait again.
+    """
+
+    state: Literal["ended", "queued", "cancelling", "behind", "forgotten"]
     last: int
-    cancelling: bool
 
 
 class Claims:
@@ -26,22 +39,21 @@ class Claims:
         self._claimant = uuid4().hex
         self._lifetimes = lifetimes
         self._lane = lane
-        self._claim = scripts.load(redis, "claim")
-        self._publish = scripts.load(redis, "publish")
-        self._finish = scripts.load(redis, "ending", "finish")
+        self._claim = scripts.load(redis, "clock", "claim")
+        self._publish = scripts.load(redis, "clock", "ownership", "publish")
+        self._finish = scripts.load(redis, "clock", "ownership", "ending", "finish")
+        self._requeue = scripts.load(redis, "clock", "ownership", "place", "requeue")
+        self._revive = scripts.load(redis, "revive")
 
-    async def left_running(self) -> str | None:
-        """The turn that holds the slot: before the first claim, one that a dead worker left."""
-        with redis_errors():
-            left = cast(bytes | None, await self._redis.get(keys.running(self._lane)))
-        return left.decode() if left else None
+    async def claim(self, turn_id: str, run_id: str = "") -> TurnRecord | None:
+        """Takes a turn for the slot, once however often it is asked; None when there is none.
 
-    async def claim(self, turn_id: str) -> TurnRecord | None:
-        """Takes a turn for the slot, once however often it is asked; None when there is none."""
+        `run_id`: of this run, unless it is the turn's first.
+        """
         with redis_errors():
             flat = await self._claim(
                 keys=[keys.turn(turn_id), keys.running(self._lane)],
-                args=[turn_id, self._claimant],
+                args=[turn_id, self._claimant, run_id or str(uuid4())],
             )
         return parse_record(flat, 0) if flat else None
 
@@ -52,22 +64,28 @@ class Claims:
             status: bytes | None = await client.hget(keys.turn(turn_id), "status")
         return status.decode() if status else None
 
-    async def publish(self, turn: TurnRecord, seq: int, chunk: Chunk) -> Published:
+    async def read_log(self, turn_id: str) -> list[Entry]:
+        """The chunks that Redis holds of a turn."""
+        return [entry async for entry in stream.read(self._redis, turn_id, 0)]
+
+    async def publish(self, turn: TurnRecord, entry: Entry) -> Published:
         """Logs and tells one chunk, and hears in return whether to go on.
 
         Sending a chunk again does nothing; a number ahead of its turn is not taken. Raises Fenced.
         """
         with redis_errors():
-            last, cancelling = await self._publish(
+            answer, last, cancelling = await self._publish(
                 keys=[keys.turn(turn.turn_id), keys.log(turn.turn_id), keys.channel(turn.turn_id)],
-                args=[turn.claim, seq, chunks.type_of(chunk), chunks.encode(chunk)],
+                args=[turn.claim, entry.seq, entry.type, entry.body],
             )
-        if last < 0:
+        if answer == b"fenced":
             raise _fenced(turn)
-        return Published(last, bool(cancelling))
+        return Published(None if answer == b"forgotten" else last, bool(cancelling))
 
-    async def finish(self, turn: TurnRecord, chunk: Terminal, failure: Failure | None) -> None:
-        """Writes the terminal status and chunk, once; raises Fenced.
+    async def finish(
+        self, turn: TurnRecord, seq: int, chunk: Terminal, failure: Failure | None
+    ) -> Told:
+        """Writes the terminal status and chunk, number `seq`, once; raises Fenced.
 
         A thread whose turn ends with `rollback_failed` takes no more turns.
         """
@@ -76,40 +94,57 @@ class Claims:
             answer = await self._finish(
                 keys=[*scripts.ending_keys(turn, self._lane), keys.quarantined(self._lane)],
                 args=[
-                    turn.turn_id,
-                    turn.claim,
-                    chunks.type_of(chunk),
-                    chunks.encode(chunk),
-                    self._lifetimes.chunks_s,
-                    self._lifetimes.turn_s,
+                    *(turn.turn_id, turn.claim, seq),
+                    *(chunks.type_of(chunk), chunks.encode(chunk)),
+                    *(self._lifetimes.chunks_s, self._lifetimes.turn_s),
                     turn.thread_id if gave_up else "",
                     *_ending_fields(chunk, failure),
                 ],
             )
-        if answer != b"ended":
-            raise _fenced(turn)
+        return _told(turn, answer)
 
-    async def set_quarantined(self, thread_ids: Collection[str]) -> None:
-        """Says which threads take no turns: these and no others."""
-        client = cast(Any, self._redis)  # redis-py types a set for two kinds of client
-        with redis_errors():
-            async with client.pipeline(transaction=True) as together:
-                together.delete(keys.quarantined(self._lane))
-                if thread_ids:
-                    together.sadd(keys.quarantined(self._lane), *thread_ids)
-                await together.execute()
+    async def requeue(self, turn: TurnRecord, seq: int) -> Told:
+        """Has the turn wait again in its old place, with a `queued` chunk of number `seq`.
 
-    async def next_unrecorded(self) -> bytes | None:
-        """The oldest turn that ended without the worker; listed until `drop_unrecorded`."""
-        client = cast(Any, self._redis)  # redis-py types a list for two kinds of client
+        Raises Fenced.
+        """
         with redis_errors():
-            return await client.lindex(keys.unrecorded(self._lane), 0)
+            answer = await self._requeue(
+                keys=[
+                    *(keys.turn(turn.turn_id), keys.queue(self._lane), keys.running(self._lane)),
+                    *(keys.log(turn.turn_id), keys.channel(turn.turn_id)),
+                ],
+                args=[turn.turn_id, turn.claim, seq, _first_chunk(turn)],
+            )
+        return _told(turn, answer)
 
-    async def drop_unrecorded(self, record: bytes) -> None:
-        """This one is in the ledger; dropping it again does nothing."""
-        client = cast(Any, self._redis)
+    async def revive(self, turn: TurnRecord, status: Literal["running", "queued"]) -> bool:
+        """Has Redis know again of a turn that has started; False when it does already.
+
+        Of its chunks only a first one is there again, which says `queued`.
+        """
+        key, digest = turn.idempotency_key, turn.body_hash
         with redis_errors():
-            await client.lrem(keys.unrecorded(self._lane), 1, record)
+            return bool(
+                await self._revive(
+                    keys=[
+                        *(keys.turn(turn.turn_id), keys.queue(self._lane)),
+                        *(keys.running(self._lane), keys.log(turn.turn_id)),
+                        *(keys.channel(turn.turn_id), keys.job(turn.turn_id)),
+                        *(keys.thread(turn.thread_id), keys.idempotency(key)),
+                    ],
+                    args=[
+                        *(turn.turn_id, turn.claim, status, turn.agent, turn.created_at - 1),
+                        *(jobs.encode_job(turn.turn_id), _first_chunk(turn)),
+                        f"{turn.turn_id} {digest}" if digest else "",
+                        *write_started(turn),
+                    ],
+                )
+            )
+
+
+def _first_chunk(turn: TurnRecord) -> bytes:
+    return chunks.encode(Queued(turn_id=turn.turn_id, metadata=Place(position=0)))
 
 
 def _ending_fields(chunk: Terminal, failure: Failure | None) -> list[str | bytes | int]:
@@ -122,6 +157,13 @@ def _ending_fields(chunk: Terminal, failure: Failure | None) -> list[str | bytes
         case _:
             pass
     return fields
+
+
+def _told(turn: TurnRecord, answer: tuple[bytes, int]) -> Told:
+    state, last = answer
+    if state == b"fenced":
+        raise _fenced(turn)
+    return Told(cast(Any, state.decode()), last)
 
 
 def _fenced(turn: TurnRecord) -> Fenced:

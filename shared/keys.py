@@ -49,6 +49,11 @@ def unrecorded(lane: str = LANE) -> str:
     return f"{PREFIX}:{lane}:unrecorded"
 
 
+def known(lane: str = LANE) -> str:
+    """String: set by the worker once Redis knows what it must; gone when Redis was emptied."""
+    return f"{PREFIX}:{lane}:known"
+
+
 def turn(turn_id: str) -> str:
     """Hash: the turn's record."""
     return f"{TURN_PREFIX}{turn_id}"

@@ -26,6 +26,13 @@ class Failure(Struct, frozen=True):
     message: str
 
 
+class Run(Struct, frozen=True):
+    """One go at a turn. `from_seq`: number of its first chunk; it ends where the next begins."""
+
+    run_id: str
+    from_seq: int
+
+
 class Lifetimes(Struct, frozen=True):
     """Seconds that an ended turn's chunks and record are kept."""
 
@@ -37,8 +44,9 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     """A turn as stored. Times are milliseconds since the epoch, by Redis' clock.
 
     `position`: turns before it, the running one included; 0 when running, None without a place.
-    `seq`: number of its last chunk. `claim`: how often a worker has taken it. `retry_of`: the turn
-    whose input it was given again.
+    `seq`: number of its last chunk. `attempt`: 1, and one more for each worker that died with it.
+    `claim`: how often a worker has taken it, the last time at `claimed_at`. `ran_ms`: how long it
+    ran before that. `retry_of`: the turn whose input it was given again.
     """
 
     turn_id: str
@@ -57,6 +65,10 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     error: Failure | None
     usage: TurnUsage | None
     idempotency_key: str
+    body_hash: str = ""
+    claimed_at: int | None = None
+    ran_ms: int = 0
+    runs: list[Run] = []
     retry_of: str | None = None
     rolled_back_messages: int | None = None
     position: int | None = None
@@ -65,6 +77,11 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
     def queued_s(self) -> float:
         """Seconds from acceptance to the first start; 0 before that."""
         return (self.started_at - self.created_at) / 1000 if self.started_at else 0.0
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds from acceptance to the last claim; 0 before the first."""
+        return (self.claimed_at - self.created_at) / 1000 if self.claimed_at else 0.0
 
     def age_s(self, now: float) -> float:
         """Seconds from acceptance to `now` (since the epoch), never below 0 for a clock behind."""
@@ -79,6 +96,7 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
 _requests = msgspec.json.Decoder(TurnRequest)
 _failures = msgspec.json.Decoder(Failure)
 _usages = msgspec.json.Decoder(TurnUsage)
+_runs = msgspec.json.Decoder(list[Run])
 
 
 def parse_record(flat: list[bytes], place: int = -1) -> TurnRecord:
@@ -101,10 +119,37 @@ def parse_record(flat: list[bytes], place: int = -1) -> TurnRecord:
         error=_failures.decode(fields["error"]) if "error" in fields else None,
         usage=_usages.decode(fields["usage"]) if "usage" in fields else None,
         idempotency_key=fields["idempotency_key"].decode(),
+        body_hash=_text(fields.get("body_hash")) or "",
+        claimed_at=_number(fields.get("claimed_at")),
+        ran_ms=_number(fields.get("ran_ms")) or 0,
+        runs=_runs.decode(fields["runs"]) if "runs" in fields else [],
         retry_of=_text(fields.get("retry_of")) or None,
         rolled_back_messages=_number(fields.get("rolled_back_messages")),
         position=place if place >= 0 else None,
     )
+
+
+def write_started(record: TurnRecord) -> list[str | bytes | int]:
+    """The names and values in turn of a turn that has started and not ended."""
+    fields: dict[str, str | bytes | int] = {
+        "turn_id": record.turn_id,
+        "thread_id": record.thread_id,
+        "agent": record.agent,
+        "request": msgspec.json.encode(record.request),
+        "created_at": record.created_at,
+        "started_at": record.started_at or record.created_at,
+        "attempt": record.attempt,
+        "claim": record.claim,
+        "run_id": record.run_id or record.turn_id,
+        "idempotency_key": record.idempotency_key,
+        "body_hash": record.body_hash,
+        "claimed_at": record.claimed_at or record.created_at,
+        "told_at": record.claimed_at or record.created_at,
+        "ran_ms": record.ran_ms,
+        "runs": msgspec.json.encode(record.runs),
+        "retry_of": record.retry_of or "",
+    }
+    return [part for field in fields.items() for part in field]
 
 
 def _number(value: bytes | None) -> int | None:

@@ -1,6 +1,5 @@
 """The signals that tell a process to stop, at its very end."""
 
-import asyncio
 import signal
 
 STOP = (signal.SIGINT, signal.SIGTERM)
@@ -11,6 +10,9 @@ def ignore_stop_signals() -> None:
 
     With its loop asyncio's handlers go, and with the interpreter Python's own.
     """
+    # Imported only here: a process that wants to hear the signals at once would wait for it.
+    import asyncio
+
     loop = asyncio.get_running_loop()
     # Removing a handler brings the default back for an instant, in which none may come.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP)

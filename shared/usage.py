@@ -10,10 +10,12 @@ class CallUsage(Struct, frozen=True, kw_only=True):
 
     `input_tokens` is the whole prompt, the cached part (`cache_read`) included; `output_tokens`
     includes reasoning and the end-of-turn token. Source: `usage` and `timings` of the last event
-    of llama-server's stream. `partial`: the call was cut and the figures are the last ones heard.
+    of llama-server's stream. `message_id`: of the answer. `partial`: the call was cut and the
+    figures are the last ones heard.
     """
 
     call_index: int
+    message_id: str = ""
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read: int | None = None

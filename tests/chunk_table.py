@@ -9,8 +9,10 @@ from shared.chunks import (
     Done,
     Error,
     ErrorSummary,
+    Interruption,
     Place,
     Queued,
+    Rewind,
     Source,
     Summary,
     Text,
@@ -24,6 +26,7 @@ from shared.usage import CallUsage, TurnUsage
 
 CALL_USAGE: dict[str, Any] = {
     "call_index": 1,
+    "message_id": "m",
     "input_tokens": 10,
     "output_tokens": None,
     "cache_read": 0,
@@ -61,7 +64,7 @@ SUMMARY: dict[str, Any] = {
     "context_tokens": None,
 }
 
-call_usage = CallUsage(call_index=1, input_tokens=10, cache_read=0, decode_tps=12.5)
+call_usage = CallUsage(call_index=1, message_id="m", input_tokens=10, cache_read=0, decode_tps=12.5)
 turn_usage = TurnUsage(
     calls=[call_usage], model_calls=2, prompt_tokens_total=10, cache_read_total=0
 )
@@ -111,6 +114,10 @@ TABLE: list[tuple[Chunk, dict[str, Any]]] = [
     (
         Usage(turn_id="t", metadata=call_usage),
         {"type": "usage", "metadata": CALL_USAGE},
+    ),
+    (
+        Rewind(turn_id="t", metadata=Interruption(to_seq=3, reason="worker_stopped")),
+        {"type": "rewind", "metadata": {"to_seq": 3, "reason": "worker_stopped"}},
     ),
     (
         Done(turn_id="t", metadata=Summary(elapsed_s=2.5, queued_s=0.5, usage=turn_usage)),

@@ -4,7 +4,18 @@ from collections.abc import AsyncGenerator
 
 from api.client.event import Event
 from api.client.patience import Clock
-from shared.chunks import Chunk, Done, Place, Queued, Source, Summary, Text
+from shared.chunks import (
+    Chunk,
+    Done,
+    Interruption,
+    Place,
+    Queued,
+    Rewind,
+    RewindReason,
+    Source,
+    Summary,
+    Text,
+)
 from tests.fake_api import TURN, Reply, events, numbered
 
 CHUNKS: list[Chunk] = [
@@ -15,6 +26,11 @@ CHUNKS: list[Chunk] = [
 ]
 ALL = numbered(*CHUNKS)
 WHOLE = Reply(events(*ALL))
+
+
+def rewind(to_seq: int, reason: RewindReason = "worker_lost") -> Chunk:
+    """The turn was broken off, and goes on after this chunk."""
+    return Rewind(turn_id=TURN, metadata=Interruption(to_seq, reason))
 
 
 class FakeTime:

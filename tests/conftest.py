@@ -15,6 +15,7 @@ from api.client.turnkeeper import TurnkeeperClient, open_client
 from api.local.valkey import SOCKET
 from api.settings import ApiSettings
 from shared.claims import Claims
+from shared.lane import Lane
 from shared.redis import Redis, open_redis
 from shared.turns import Turns
 from tests.client_made import FakeTime
@@ -27,7 +28,7 @@ from worker.settings import WorkerSettings
 if TYPE_CHECKING:
     from worker.checkpoints import TurnSaver
 
-# As worker/__main__.py does, before LangGraph is imported.
+# As worker/command.py does, before LangGraph is imported.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
 
 
@@ -87,6 +88,12 @@ def turns(redis: Redis) -> Turns:
 def claims(redis: Redis) -> Claims:
     """A worker's side of the queue."""
     return Claims(redis, LIFETIMES)
+
+
+@pytest.fixture
+def lane(redis: Redis) -> Lane:
+    """What a worker tells of the whole queue."""
+    return Lane(redis, LIFETIMES)
 
 
 @pytest.fixture

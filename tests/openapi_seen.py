@@ -6,6 +6,9 @@ from typing import Any, cast
 import httpx
 from jsonschema import Draft202012Validator
 
+from shared import chunks
+from shared.chunks import Chunk
+
 Json = dict[str, Any]
 Route = tuple[str, str]
 
@@ -48,6 +51,21 @@ def objects(value: Any) -> Iterator[Json]:
 def read_body(schema: Json) -> Json:
     """What is said of the body that asks for a turn."""
     return schema["components"]["requestBodies"]["NewTurn"]["content"]["application/json"]
+
+
+def read_events(stream: str) -> list[tuple[int, Chunk]]:
+    """The chunks of an example, which is exactly what is sent."""
+    head, *events = stream.removesuffix("\n\n").split("\n\n")
+    assert head.startswith("retry: 2000\nid: 1\nevent: queued\n")
+    found: list[tuple[int, Chunk]] = []
+    for seq, event in enumerate([head.removeprefix("retry: 2000\n"), *events], 1):
+        number, kind, data = event.split("\n")
+        parsed, chunk = chunks.parse(data.removeprefix("data: "))
+        assert (number, parsed) == (f"id: {seq}", seq)
+        assert kind == f"event: {chunks.type_of(chunk)}"
+        assert chunk.completed == (seq == len(events) + 1)
+        found.append((seq, chunk))
+    return found
 
 
 def component(name: str) -> Json:

@@ -55,7 +55,7 @@ async def test_a_turn_that_runs_is_cancelling_until_its_worker_has_undone_it(
     running = (await api.get("/queue")).json()["running"]
     assert (running["turn_id"], running["status"]) == (turn.turn_id, "cancelling")
     assert running == (await api.get(f"/turns/{turn.turn_id}")).json()
-    await driver.claims.finish(turn, undone(turn), None)
+    await driver.claims.finish(turn, turn.seq + 1, undone(turn), None)
     answer = await api.post(f"/turns/{turn.turn_id}/cancel")
     assert (answer.status_code, answer.json()["status"]) == (200, "cancelled")
     assert answer.json()["rolled_back_messages"] == 3

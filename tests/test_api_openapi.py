@@ -9,8 +9,10 @@ from openapi_spec_validator import validate
 from api.errors import STATUS
 from api.openapi.problems import CATALOGUE
 from shared import chunks
+from shared.chunks import Queued
 from shared.errors import TurnkeeperError
 from tests.chunk_table import TABLE, USUAL
+from tests.following import standing
 from tests.openapi_seen import (
     Json,
     Route,
@@ -19,6 +21,7 @@ from tests.openapi_seen import (
     objects,
     operations,
     read_body,
+    read_events,
     read_schema,
     responses,
 )
@@ -166,14 +169,11 @@ async def test_a_stream_is_a_text_of_chunks(schema: Json, route: Route) -> None:
     assert media_type == "text/event-stream"
     assert content["schema"]["type"] == "string"
     assert content["schema"]["contentSchema"] == component("Chunk")
-    head, *events = content["examples"]["turn"]["value"].removesuffix("\n\n").split("\n\n")
-    assert head.startswith("retry: 2000\nid: 1\nevent: queued\n")
-    for seq, event in enumerate([head.removeprefix("retry: 2000\n"), *events], 1):
-        number, kind, data = event.split("\n")
-        parsed, chunk = chunks.parse(data.removeprefix("data: "))
-        assert (number, parsed) == (f"id: {seq}", seq)
-        assert kind == f"event: {chunks.type_of(chunk)}"
-        assert chunk.completed == (seq == len(events) + 1)
+    whole, resumed = (
+        [type(chunk) for _, chunk in standing(read_events(content["examples"][name]["value"]))]
+        for name in ("turn", "resumed")
+    )
+    assert resumed == [*whole[:4], Queued, *whole[4:]]
 
 
 async def test_a_chunk_on_the_wire_is_as_described(schema: Json) -> None:

@@ -35,7 +35,7 @@ async def fail(
     """A turn that has failed."""
     posted = await api.post("/turns", json=body or {"text": "Hello", "thread_id": "t"})
     turn = await driver.start(posted.json()["turn_id"])
-    await driver.claims.finish(turn, failed(turn, failure), failure)
+    await driver.claims.finish(turn, turn.seq + 1, failed(turn, failure), failure)
     return turn.turn_id
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from shared import keys
-from shared.claims import Claims
+from shared.lane import Lane
 from shared.turns import Turns
 from tests.memory import rows
 from tests.redis_seen import RedisSeen
@@ -19,9 +19,9 @@ from worker.memory import Memory
 
 
 @pytest.fixture
-async def book(claims: Claims, saver: TurnSaver) -> AsyncGenerator[Bookkeeper]:
+async def book(lane: Lane, saver: TurnSaver) -> AsyncGenerator[Bookkeeper]:
     """A bookkeeper at work."""
-    book = Bookkeeper(claims, Memory(saver, {}))
+    book = Bookkeeper(lane, Memory(saver, {}))
     keeping = asyncio.create_task(book.keep())
     yield book
     keeping.cancel()
@@ -57,14 +57,14 @@ async def test_it_is_entered(
 
 
 async def test_none_is_dropped_that_was_not_entered(
-    turns: Turns, claims: Claims, valkey: RedisSeen
+    turns: Turns, lane: Lane, valkey: RedisSeen
 ) -> None:
     for _ in range(2):
         await turns.cancel((await accept(turns)).turn_id)
-    first = await claims.next_unrecorded()
+    first = await lane.next_unrecorded()
     assert first
     for _ in range(2):  # the answer to the first was lost
-        await claims.drop_unrecorded(first)
+        await lane.drop_unrecorded(first)
     assert valkey.llen(keys.unrecorded()) == 1
 
 

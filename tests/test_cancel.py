@@ -12,17 +12,11 @@ from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, hearing, log_of, stored
-from tests.turns_made import LIFETIMES, accept, claim, done, start, text
+from tests.turns_made import LIFETIMES, accept, claim, done, entry, start, text
 
 
 def types_of(valkey: RedisSeen, turn: TurnRecord) -> list[str]:
     return [chunk["type"] for chunk in log_of(valkey, turn.turn_id)]
-
-
-async def queue_again(valkey: RedisSeen, turn: TurnRecord) -> None:
-    """As when a worker stops in order and leaves the turn to the next one."""
-    valkey.hset(keys.turn(turn.turn_id), "status", "queued")
-    valkey.delete(keys.running())
 
 
 async def test_a_turn_that_waits_ends_at_once(
@@ -36,8 +30,8 @@ async def test_a_turn_that_waits_ends_at_once(
     assert (ended.started_at, ended.rolled_back_messages) == (None, 0)
     assert ended.finished_at is not None
     assert ended.finished_at >= ended.created_at
-    _, entry = [entry async for entry in stream.read(redis, turn.turn_id, 0)]
-    _, chunk = chunks.parse(chunks.frame(entry.seq, entry.body))
+    _, last = [logged async for logged in stream.read(redis, turn.turn_id, 0)]
+    _, chunk = chunks.parse(chunks.frame(last.seq, last.body))
     assert isinstance(chunk, Cancelled)
     assert 0 <= chunk.metadata.elapsed_s == chunk.metadata.queued_s < 10
     assert chunk.metadata.rolled_back_messages == 0
@@ -49,10 +43,10 @@ async def test_followers_hear_of_it(turns: Turns, valkey: RedisSeen) -> None:
     turn = await accept(turns)
     with hearing(valkey, keys.channel(turn.turn_id)) as heard:
         await turns.cancel(turn.turn_id)
-        entry = stream.parse_message(heard())
-    assert (entry.seq, entry.type, entry.terminal) == (2, "cancelled", True)
+        last = stream.parse_message(heard())
+    assert (last.seq, last.type, last.terminal) == (2, "cancelled", True)
     [_, logged] = valkey.xrange(keys.log(turn.turn_id))
-    assert entry.body == logged[1][b"body"]
+    assert last.body == logged[1][b"body"]
 
 
 async def test_a_turn_that_never_started_is_listed_for_the_ledger(
@@ -83,14 +77,14 @@ async def test_a_turn_that_runs_is_marked_and_its_worker_told(
     assert (cancellation.turn.status, cancellation.turn.position) == ("cancelling", 0)
     assert await claims.status(turn.turn_id) == "cancelling"
     assert types_of(valkey, turn) == ["queued"]
-    assert await claims.publish(turn, 2, text(turn, "hi")) == (2, True)
+    assert await claims.publish(turn, entry(2, text(turn, "hi"))) == (2, True)
 
 
 async def test_a_turn_that_is_queued_again_is_left_to_the_next_worker(
-    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen
+    turns: Turns, claims: Claims, redis: Redis
 ) -> None:
     turn = await start(turns, claims)
-    await queue_again(valkey, turn)
+    await claims.requeue(turn, 2)
     assert not (await turns.cancel(turn.turn_id)).ended_before
     assert (await turns.read(turn.turn_id)).status == "cancelling"
     taken = await claim(Claims(redis, LIFETIMES), turn)
@@ -101,7 +95,7 @@ async def test_a_turn_that_has_ended_stays_as_it_is(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     turn = await start(turns, claims)
-    await claims.finish(turn, done(turn), None)
+    await claims.finish(turn, turn.seq + 1, done(turn), None)
     before = stored(valkey)
     assert await turns.cancel(turn.turn_id) == (await turns.read(turn.turn_id), True)
     assert stored(valkey) == before

@@ -76,7 +76,7 @@ async def test_an_end_and_a_cancel_at_once_have_one_winner(
     first = {True: 0, False: 0}
     for number in range(100):
         turn = await start(turns, claims)
-        ending = claims.finish(turn, done(turn), None)
+        ending = claims.finish(turn, 2, done(turn), None)
         with hearing(valkey, keys.control()) as heard:
             outcomes = await race(number, ending, turns.cancel(turn.turn_id))
             valkey.publish(keys.control(), "nothing more")

@@ -18,6 +18,7 @@ from tests.turns_made import (
     claim,
     claimed_turn,
     done,
+    entry,
     start,
     text,
 )
@@ -48,7 +49,7 @@ async def test_a_turn_left_running_is_taken_as_a_new_attempt(turns: Turns, redis
 async def test_a_worker_that_asks_again_gets_the_same(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims)
     assert (await claim(claims, turn)).attempt == 1
-    assert await claims.publish(turn, 2, text(turn, "hi")) == (2, False)
+    assert await claims.publish(turn, entry(2, text(turn, "hi"))) == (2, False)
 
 
 async def test_a_claim_whose_answer_was_lost_is_no_attempt(turns: Turns, redis_url: str) -> None:
@@ -68,7 +69,7 @@ async def test_an_ended_or_unknown_turn_is_not_taken(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     ended = await start(turns, claims)
-    await claims.finish(ended, done(ended), None)
+    await claims.finish(ended, ended.seq + 1, done(ended), None)
     never_started = await accept(turns)
     await turns.cancel(never_started.turn_id)
     before = stored(valkey)
@@ -83,11 +84,11 @@ async def test_a_published_chunk_is_stored_and_told(
     turn = await start(turns, claims)
     chunk = text(turn, "one\r two\u2028 \x00 \U0001f600")
     with hearing(valkey, keys.channel(turn.turn_id)) as heard:
-        assert await claims.publish(turn, 2, chunk) == (2, False)
+        assert await claims.publish(turn, entry(2, chunk)) == (2, False)
         told = stream.parse_message(heard())
-    [entry] = [entry async for entry in stream.read(redis, turn.turn_id, after=1)]
-    assert entry == told
-    assert chunks.parse(chunks.frame(entry.seq, entry.body)) == (2, chunk)
+    [logged] = [logged async for logged in stream.read(redis, turn.turn_id, after=1)]
+    assert logged == told == entry(2, chunk)
+    assert chunks.parse(chunks.frame(2, logged.body)) == (2, chunk)
     assert (await turns.read(turn.turn_id)).seq == 2
 
 
@@ -95,10 +96,10 @@ async def test_whoever_tells_of_a_turn_hears_that_it_is_cancelled(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     turn = await start(turns, claims)
-    await claims.publish(turn, 2, text(turn, "a"))
+    await claims.publish(turn, entry(2, text(turn, "a")))
     await turns.cancel(turn.turn_id)
-    assert await claims.publish(turn, 3, text(turn, "b")) == (3, True)
-    assert await claims.publish(turn, 3, text(turn, "b")) == (3, True)
+    assert await claims.publish(turn, entry(3, text(turn, "b"))) == (3, True)
+    assert await claims.publish(turn, entry(3, text(turn, "b"))) == (3, True)
     assert [chunk["content"] for chunk in log_of(valkey, turn.turn_id)] == ["", "a", "b"]
 
 
@@ -117,7 +118,7 @@ async def test_a_chunk_sent_again_is_stored_once(
 ) -> None:
     turn = await start(turns, claims)
     for seq, content in [(2, "a"), (2, "a"), (3, "b"), (2, "a"), (3, "b")]:
-        await claims.publish(turn, seq, text(turn, content))
+        await claims.publish(turn, entry(seq, text(turn, content)))
     told = [(chunk["id"], chunk["content"]) for chunk in log_of(valkey, turn.turn_id)]
     assert told == [("1-0", ""), ("2-0", "a"), ("3-0", "b")]
 
@@ -127,7 +128,7 @@ async def test_a_chunk_ahead_of_its_turn_is_not_taken(
 ) -> None:
     turn = await start(turns, claims)
     before = stored(valkey)
-    assert await claims.publish(turn, 4, text(turn, "early")) == (1, False)
+    assert await claims.publish(turn, entry(4, text(turn, "early"))) == (1, False)
     assert stored(valkey) == before
 
 
@@ -138,20 +139,32 @@ async def test_an_earlier_claim_may_write_no_more(
     new = await claim(Claims(redis, LIFETIMES), old)
     before = stored(valkey)
     with pytest.raises(Fenced, match=f"Claim 1 of turn {old.turn_id}"):
-        await claims.publish(old, 2, text(old, "late"))
+        await claims.publish(old, entry(2, text(old, "late")))
     with pytest.raises(Fenced):
-        await claims.finish(old, done(old), None)
+        await claims.finish(old, old.seq + 1, done(old), None)
     assert stored(valkey) == before
-    assert await claims.publish(new, 2, text(new, "hi")) == (2, False)
-    await claims.finish(new, done(new), None)
+    assert await claims.publish(new, entry(2, text(new, "hi"))) == (2, False)
+    await claims.finish(new, 3, done(new), None)
     with pytest.raises(Fenced):
-        await claims.finish(old, done(old), None)
+        await claims.finish(old, old.seq + 1, done(old), None)
 
 
-async def test_an_unknown_turn_cannot_be_written(claims: Claims, valkey: RedisSeen) -> None:
+async def test_redis_says_when_it_has_forgotten_the_turn(claims: Claims, valkey: RedisSeen) -> None:
     turn = claimed_turn()
-    with pytest.raises(Fenced):
-        await claims.publish(turn, 2, text(turn, "hi"))
-    with pytest.raises(Fenced):
-        await claims.finish(turn, done(turn), None)
+    assert await claims.publish(turn, entry(2, text(turn, "hi"))) == (None, False)
+    assert await claims.finish(turn, 2, done(turn), None) == ("forgotten", 0)
     assert valkey.dbsize() == 0
+
+
+async def test_redis_says_when_it_has_forgotten_the_claim(
+    turns: Turns, valkey: RedisSeen, redis: Redis
+) -> None:
+    waiting = await accept(turns)
+    await claim(Claims(redis, LIFETIMES), waiting)
+    before = valkey.dump(keys.turn(waiting.turn_id))
+    second = Claims(redis, LIFETIMES)
+    turn = await claim(second, waiting)
+    valkey.restore(keys.turn(waiting.turn_id), 0, before, replace=True)
+    assert await second.publish(turn, entry(2, text(turn, "hi"))) == (None, False)
+    assert await second.finish(turn, 2, done(turn), None) == ("forgotten", 0)
+    assert valkey.dump(keys.turn(waiting.turn_id)) == before

@@ -3,6 +3,7 @@
 import json
 
 from shared.chunks import Done, Summary
+from tests.client_made import rewind
 from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered
 from tests.terminal import (
     FIGURES,
@@ -90,6 +91,29 @@ def test_json_is_passed_on_as_received(fake_api: FakeApi, run: Run):
     assert result.stdout.splitlines() == lines
     assert result.stderr == ""
     assert result.exit_code == 0
+
+
+RESUMED = queued(0), text("It is Tues"), rewind(1), queued(0), text("It is Friday."), done()
+
+
+def test_a_turn_that_was_broken_off_is_shown_to_its_end(fake_api: FakeApi, run: Run):
+    fake_api.script = [stream(*RESUMED)]
+    result = run("ask", "What day is it?")
+    assert result.stdout == "It is Tues\nIt is Friday.\n"
+    assert result.stderr.splitlines()[:3] == [
+        f"turn {TURN}: 0 turns ahead",
+        "the worker was lost, the turn goes on; "
+        'what follows replaces the answer from "It is Tues" on',
+        f"turn {TURN}: 0 turns ahead",
+    ]
+    assert result.exit_code == 0
+
+
+def test_json_has_the_rewind_and_what_it_makes_void(fake_api: FakeApi, run: Run):
+    fake_api.script = [stream(*RESUMED)]
+    result = run("follow", TURN, "--json")
+    assert result.stdout.splitlines() == numbered(*RESUMED)
+    assert result.stderr == ""
 
 
 def test_unknown_chunks_are_passed_over_for_people(fake_api: FakeApi, run: Run):

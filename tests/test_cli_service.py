@@ -68,7 +68,7 @@ async def test_ctrl_c_has_a_turn_undone_that_runs(url: str, driver: TurnDriver) 
         while await driver.claims.status(turn.turn_id) != "cancelling":
             await asyncio.sleep(0.01)
     await driver.say(turn, 2)
-    await driver.claims.finish(turn, undone(turn), None)
+    await driver.claims.finish(turn, 3, undone(turn), None)
     output, notes = await process.communicate()
     assert process.returncode == 2
     assert output == b"2 \n"
@@ -81,7 +81,7 @@ async def test_a_turn_that_runs_is_cancelled_and_retried(url: str, driver: TurnD
     assert await run(url, "cancel", turn.turn_id) == said
     _, refused, code = await run(url, "retry", turn.turn_id)
     assert ("(not_retryable)" in refused, code) == (True, 1)
-    await driver.claims.finish(turn, undone(turn), None)
+    await driver.claims.finish(turn, turn.seq + 1, undone(turn), None)
     assert await run(url, "cancel", turn.turn_id) == (f"turn {turn.turn_id}: cancelled\n", "", 0)
 
     process = await start(url, "retry", turn.turn_id)

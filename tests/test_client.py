@@ -7,7 +7,7 @@ import pytest
 from api.client.errors import NotTurnkeeper, Problem, Unreachable
 from api.client.turnkeeper import TurnkeeperClient, open_client
 from shared.errors import SettingsError
-from tests.client_made import ALL, CHUNKS, WHOLE, FakeTime, collect
+from tests.client_made import ALL, CHUNKS, WHOLE, FakeTime, collect, rewind
 from tests.fake_api import (
     HANG_UP,
     THREAD,
@@ -73,6 +73,16 @@ async def test_pings_and_unknown_types_do_no_harm(fake_api: FakeApi, client: Tur
     body = b"id: 0\n\n" + events(ALL[0]) + b": ping\n\n" + events(odd) + b": ping\n\n" + events(end)
     fake_api.script = [Reply(body)]
     assert await collect(client.ask("Hello").read()) == [ALL[0], odd, end]
+
+
+@pytest.mark.parametrize("cut", range(2, 7))
+async def test_a_rewind_is_a_chunk_like_others_wherever_the_connection_breaks(
+    cut: int, fake_api: FakeApi, client: TurnkeeperClient
+):
+    lines = numbered(*CHUNKS[:3], rewind(1), *CHUNKS)
+    fake_api.script = [Reply(events(*lines[:cut]), cut=True), Reply(events(*lines[cut - 1 :]))]
+    assert await collect(client.ask("Hello").read()) == lines
+    assert fake_api.asked[1].headers["last-event-id"] == str(cut)
 
 
 async def test_nothing_after_the_end_is_read(fake_api: FakeApi, client: TurnkeeperClient):

@@ -13,6 +13,7 @@ from tests.redis_seen import RedisSeen, log_of, stored
 from tests.turns_made import (
     FAILURE,
     done,
+    entry,
     failed,
     start,
     text,
@@ -24,8 +25,8 @@ async def test_a_turn_ends_with_its_terminal_chunk(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     turn = await start(turns, claims)
-    await claims.publish(turn, 2, text(turn, "hi"))
-    await claims.finish(turn, done(turn), None)
+    await claims.publish(turn, entry(2, text(turn, "hi")))
+    assert await claims.finish(turn, 3, done(turn), None) == ("ended", 3)
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.seq, ended.position, ended.error) == ("done", 3, None, None)
     assert ended.usage == done(turn).metadata.usage
@@ -38,7 +39,7 @@ async def test_a_turn_ends_with_its_terminal_chunk(
 
 async def test_a_failed_turn_says_why(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims)
-    await claims.finish(turn, failed(turn), FAILURE)
+    await claims.finish(turn, turn.seq + 1, failed(turn), FAILURE)
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.error, ended.rolled_back_messages) == ("error", FAILURE, 2)
 
@@ -50,7 +51,7 @@ async def test_a_cancelled_turn_ends_as_it_did(
         turn = await start(turns, claims)
         await turns.cancel(turn.turn_id)
         for _ in range(2):
-            await claims.finish(turn, chunk(turn), failure)
+            await claims.finish(turn, turn.seq + 1, chunk(turn), failure)
         ended = await turns.read(turn.turn_id)
         last = chunk(turn)
         assert (ended.status, ended.error) == (type_of(last), failure)
@@ -61,7 +62,7 @@ async def test_a_cancelled_turn_ends_as_it_did(
 async def test_how_much_was_rolled_back_is_kept(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims)
     await turns.cancel(turn.turn_id)
-    await claims.finish(turn, undone(turn), None)
+    await claims.finish(turn, turn.seq + 1, undone(turn), None)
     assert (await turns.read(turn.turn_id)).rolled_back_messages == 3
 
 
@@ -69,9 +70,10 @@ async def test_the_end_is_written_once_however_often_it_is_said(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     turn = await start(turns, claims)
-    await asyncio.gather(*(claims.finish(turn, done(turn), None) for _ in range(10)))
+    told = await asyncio.gather(*(claims.finish(turn, 2, done(turn), None) for _ in range(10)))
+    assert set(told) == {("ended", 2)}
     before = stored(valkey)
-    await claims.finish(turn, done(turn), None)
+    await claims.finish(turn, 2, done(turn), None)
     assert stored(valkey) == before
     assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
 
@@ -80,16 +82,16 @@ async def test_the_end_of_one_turn_leaves_another_running(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     first, second = await start(turns, claims), await start(turns, claims)
-    await claims.finish(first, done(first), None)
+    await claims.finish(first, first.seq + 1, done(first), None)
     assert valkey.get(keys.running()) == second.turn_id.encode()
 
 
 async def test_nobody_writes_after_the_end(turns: Turns, claims: Claims, valkey: RedisSeen) -> None:
     turn = await start(turns, claims)
-    await claims.finish(turn, done(turn), None)
+    await claims.finish(turn, turn.seq + 1, done(turn), None)
     before = stored(valkey)
     with pytest.raises(Fenced):
-        await claims.publish(turn, 3, text(turn, "late"))
+        await claims.publish(turn, entry(3, text(turn, "late")))
     with pytest.raises(Fenced):
-        await claims.finish(turn, failed(turn), FAILURE)
+        await claims.finish(turn, turn.seq + 1, failed(turn), FAILURE)
     assert stored(valkey) == before

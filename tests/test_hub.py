@@ -15,6 +15,7 @@ from shared.errors import RedisAway
 from shared.redis import Redis, open_redis
 from shared.stream import Entry
 from shared.turns import Turns
+from tests.line import open_line
 from tests.redis_seen import RedisSeen
 from tests.turn_driver import TurnDriver
 from tests.turns_made import LIFETIMES
@@ -218,30 +219,26 @@ def pings(valkey: RedisSeen) -> int:
     return valkey.info("commandstats").get("cmdstat_ping", {}).get("calls", 0)
 
 
-async def test_a_quiet_connection_is_kept_and_checked(
-    monkeypatch: pytest.MonkeyPatch, redis: Redis, valkey: RedisSeen
-) -> None:
-    monkeypatch.setattr("api.channels.PING_S", 0.02)
-    monkeypatch.setattr("api.channels.SILENCE_S", 1.0)
-    async with Hub(redis):
+async def test_a_quiet_connection_is_kept_and_checked(redis_url: str, valkey: RedisSeen) -> None:
+    async with open_redis(redis_url, patience_s=0.5) as own, Hub(own):
         await until(lambda: connections(valkey))
         before, pinged = connections(valkey), pings(valkey)
-        await until(lambda: pings(valkey) > pinged + 5)
+        await until(lambda: pings(valkey) > pinged + 2)
         assert connections(valkey) == before
 
 
 async def test_a_connection_that_does_not_answer_is_replaced(
-    monkeypatch: pytest.MonkeyPatch, redis: Redis, valkey: RedisSeen, driver: TurnDriver
+    redis_url: str, tmp_path: Path, driver: TurnDriver
 ) -> None:
-    monkeypatch.setattr("api.channels.PING_S", 0.02)
-    monkeypatch.setattr("api.channels.SILENCE_S", 0.1)
-    async with Hub(redis) as hub:
+    async with (
+        open_line(redis_url, tmp_path) as (line, url),
+        open_redis(url, patience_s=0.1) as own,
+        Hub(own) as hub,
+    ):
         turn_id = await driver.queue()
         entries = hub.follow(turn_id, 0)
         await anext(entries)
-        before = connections(valkey)
-        valkey.client_pause(500)
-        await until(lambda: connections(valkey) not in ([], before))
+        line.die()
         await driver.run(turn_id)
         assert [entry.seq async for entry in entries] == [2, 3]
 

@@ -5,6 +5,7 @@ import pytest
 from shared import keys
 from shared.claims import Claims
 from shared.errors import Quarantined
+from shared.lane import Lane
 from shared.record import Failure
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen, stored
@@ -15,7 +16,7 @@ FAILURE = Failure("rollback_failed", "The thread could not be restored.")
 
 async def quarantine(turns: Turns, claims: Claims, thread_id: str) -> None:
     turn = await start(turns, claims, thread_id=thread_id)
-    await claims.finish(turn, failed(turn, FAILURE), FAILURE)
+    await claims.finish(turn, turn.seq + 1, failed(turn, FAILURE), FAILURE)
 
 
 async def test_it_refuses_turns_without_a_trace(
@@ -31,9 +32,9 @@ async def test_it_refuses_turns_without_a_trace(
 
 async def test_other_ends_leave_a_thread_open(turns: Turns, claims: Claims) -> None:
     turn = await start(turns, claims, thread_id="t")
-    await claims.finish(turn, done(turn), None)
+    await claims.finish(turn, turn.seq + 1, done(turn), None)
     turn = await start(turns, claims, thread_id="t")
-    await claims.finish(turn, failed(turn), Failure("agent", "It failed."))
+    await claims.finish(turn, turn.seq + 1, failed(turn), Failure("agent", "It failed."))
     await accept(turns, thread_id="t")
 
 
@@ -55,11 +56,13 @@ async def test_it_outlives_what_else_is_known_of_the_thread(
         await accept(turns, thread_id="t")
 
 
-async def test_a_worker_says_which_threads_they_are(turns: Turns, claims: Claims) -> None:
+async def test_a_worker_says_which_threads_they_are(
+    turns: Turns, claims: Claims, lane: Lane
+) -> None:
     await quarantine(turns, claims, "restored")
-    await claims.set_quarantined(["t"])
+    await lane.set_quarantined(["t"])
     await accept(turns, thread_id="restored")
     with pytest.raises(Quarantined):
         await accept(turns, thread_id="t")
-    await claims.set_quarantined([])
+    await lane.set_quarantined([])
     await accept(turns, thread_id="t")

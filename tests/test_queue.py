@@ -66,7 +66,7 @@ async def test_the_place_of_a_turn_through_its_life(turns: Turns, claims: Claims
     running = await claim(claims, accepted[0])
     assert running.position == 0
     assert await positions(turns, turn_ids) == [0, 1, 2]
-    await claims.finish(running, done(running), None)
+    await claims.finish(running, running.seq + 1, done(running), None)
     assert await positions(turns, turn_ids) == [None, 0, 1]
     await claim(claims, accepted[1])
     assert await positions(turns, turn_ids) == [None, 0, 1]

@@ -27,7 +27,7 @@ async def test_a_turn_left_running_ends(
 ) -> None:
     turn = await start(turns, claims)
     pick_up(valkey, turn)
-    await claims.publish(turn, 2, text(turn, "half a sen"))
+    await claims.publish(turn, entry(2, text(turn, "half a sen")))
     await recover(Claims(redis, LIFETIMES), Memory(saver, {}))
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.error, ended.attempt) == ("error", WORKER_LOST, 2)
@@ -55,9 +55,9 @@ async def test_whoever_ran_it_may_write_no_more(
     turn = await start(turns, claims)
     await recover(Claims(redis, LIFETIMES), Memory(saver, {}))
     with pytest.raises(Fenced):
-        await claims.publish(turn, 2, text(turn, "late"))
+        await claims.publish(turn, entry(2, text(turn, "late")))
     with pytest.raises(Fenced):
-        await claims.finish(turn, done(turn), None)
+        await claims.finish(turn, turn.seq + 1, done(turn), None)
 
 
 async def test_turns_that_wait_keep_their_places(
@@ -93,7 +93,7 @@ async def test_a_turn_that_ended_just_before_is_left_as_it_is(
     turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver
 ) -> None:
     turn = await start(turns, claims)
-    await claims.finish(turn, done(turn), None)
+    await claims.finish(turn, turn.seq + 1, done(turn), None)
     ended = await turns.read(turn.turn_id)
     await recover(Claims(redis, LIFETIMES), Memory(saver, {}))
     assert await turns.read(turn.turn_id) == ended

@@ -218,7 +218,7 @@ async def test_a_turn_that_another_worker_took_is_left_to_it(
         with pytest.raises(Fenced):
             await task
     assert (await turns.read(turn.turn_id)).status == "running"
-    answer = await others.publish(mine, mine.seq + 1, text(mine, "mine"))
+    answer = await others.publish(mine, entry(mine.seq + 1, text(mine, "mine")))
     assert answer.last == mine.seq + 1
 
 

@@ -193,7 +193,7 @@ async def test_a_turn_that_ended_is_told_and_not_run_again_when_redis_forgot(
     async def commit(ending: Any) -> None:
         await committed(ending)
         mine = await claim(others, turn)  # as if the claim before had been forgotten
-        await others.publish(mine, mine.seq + 1, text(mine, "a trace of it"))
+        await others.publish(mine, entry(mine.seq + 1, text(mine, "a trace of it")))
 
     memory.commit = commit
     with pytest.raises(Fenced):

@@ -98,14 +98,14 @@ async def test_a_function_that_fails_stops_nothing(
         await until(lambda: runs.ended == [first, second])
 
 
-async def test_a_pickle_is_refused_and_not_opened(
+async def test_a_pickle_in_place_of_a_job_is_not_opened(
     turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
 ) -> None:
-    planted, honest = await accept_many(turns, 2)
-    valkey.set(keys.job(planted), pickle.dumps({"bomb": Bomb()}))
+    [turn_id] = await accept_many(turns, 1)
+    valkey.set(keys.job(turn_id), pickle.dumps({"bomb": Bomb()}))
     async with working(redis_url, runs.run):
         await until(lambda: runs.ended)
-    assert runs.begun == [honest]
+    assert runs.begun == [turn_id]
     assert Bomb.gone_off is False
 
 
@@ -120,9 +120,19 @@ async def test_what_is_no_turn_is_taken_out_of_the_queue(
     turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
 ) -> None:
     valkey.zadd(keys.queue(), {b"\xff": 1})
-    nonsense, honest = await accept_many(turns, 2)
-    valkey.set(keys.job(nonsense), b'{"t":null,"f":"run_turn","a":[],"k":{},"et":null}')
+    [turn_id] = await accept_many(turns, 1)
     async with working(redis_url, runs.run):
         await until(lambda: runs.ended)
         await until(lambda: not valkey.exists(keys.queue()))
-    assert runs.begun == [honest]
+    assert runs.begun == [turn_id]
+
+
+@pytest.mark.parametrize("job", [b'{"t":null,"f":"run_turn","a":[],"k":{},"et":null}', None])
+async def test_a_turn_whose_job_is_nonsense_or_gone_runs(
+    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen, job: bytes | None
+) -> None:
+    [turn_id] = await accept_many(turns, 1)
+    valkey.set(keys.job(turn_id), job) if job else valkey.delete(keys.job(turn_id))
+    async with working(redis_url, runs.run):
+        await until(lambda: runs.ended)
+    assert runs.begun == [turn_id]

@@ -91,9 +91,14 @@ def test_the_figures_of_each_call_are_told_once() -> None:
         heard(AIMessageChunk(content="", id="another", usage_metadata=COUNTS)),
     )
     first = CallUsage(
-        call_index=1, input_tokens=10, output_tokens=2, prompt_ms=5.0, decode_tps=40.0
+        call_index=1,
+        message_id="m",
+        input_tokens=10,
+        output_tokens=2,
+        prompt_ms=5.0,
+        decode_tps=40.0,
     )
-    second = CallUsage(call_index=2, input_tokens=10, output_tokens=2)
+    second = CallUsage(call_index=2, message_id="another", input_tokens=10, output_tokens=2)
     assert figures == [
         say("a"),
         Usage(turn_id="t", metadata=first),

@@ -4,7 +4,7 @@ from shared.claims import Claims
 from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
-from tests.turns_made import LIFETIMES, accept, claim, done, text
+from tests.turns_made import LIFETIMES, accept, claim, done, entry, text
 
 
 class TurnDriver:
@@ -25,12 +25,13 @@ class TurnDriver:
     async def say(self, turn: TurnRecord, first: int, count: int = 1) -> None:
         """Publishes `count` text chunks, numbered from `first`."""
         for seq in range(first, first + count):
-            told = await self.claims.publish(turn, seq, text(turn, f"{seq} "))
+            told = await self.claims.publish(turn, entry(seq, text(turn, f"{seq} ")))
             assert told.last == seq
 
     async def finish(self, turn: TurnRecord) -> None:
         """Publishes the terminal chunk."""
-        await self.claims.finish(turn, done(turn), None)
+        last = (await self.turns.read(turn.turn_id)).seq
+        await self.claims.finish(turn, last + 1, done(turn), None)
 
     async def run(self, turn_id: str, count: int = 1) -> None:
         """A whole turn: `count` text chunks between the first chunk and the last."""

@@ -5,10 +5,24 @@ from uuid import uuid4
 
 from msgspec.structs import replace
 
+from shared import chunks
 from shared.admission import NewTurn
-from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Source, Summary, Text
+from shared.chunks import (
+    Cancelled,
+    CancelSummary,
+    Chunk,
+    Done,
+    Error,
+    ErrorSummary,
+    Place,
+    Queued,
+    Source,
+    Summary,
+    Text,
+)
 from shared.claims import Claims
 from shared.record import Failure, Lifetimes, TurnRecord, TurnRequest
+from shared.stream import Entry
 from shared.turns import Turns
 
 LIFETIMES = Lifetimes(chunks_s=100, turn_s=200)
@@ -67,6 +81,16 @@ def claimed_turn(**changes: Any) -> TurnRecord:
         idempotency_key="",
     )
     return replace(usual, **changes)
+
+
+def entry(seq: int, chunk: Chunk) -> Entry:
+    """The chunk as it is stored."""
+    return Entry(seq, chunks.type_of(chunk), chunks.encode(chunk))
+
+
+def queued(turn: TurnRecord) -> Queued:
+    """That the turn waits."""
+    return Queued(turn_id=turn.turn_id, metadata=Place(position=0))
 
 
 def text(turn: TurnRecord, content: str, message_id: str = "message") -> Text:

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 
 from shared.chunks import Cancelled, CancelSummary
-from shared.claims import Claims
+from shared.lane import Lane
 from shared.record import TurnRecord, parse_record
 from worker.ending import Ending
 from worker.insist import insist
@@ -25,8 +25,8 @@ _records = msgspec.json.Decoder(dict[str, str])
 class Bookkeeper:
     """Works through the list that Redis keeps of them."""
 
-    def __init__(self, claims: Claims, memory: Memory) -> None:
-        self._claims = claims
+    def __init__(self, lane: Lane, memory: Memory) -> None:
+        self._lane = lane
         self._memory = memory
         self._more = asyncio.Event()
 
@@ -39,9 +39,9 @@ class Bookkeeper:
         while True:
             await self._more.wait()
             self._more.clear()
-            while raw := await insist(self._claims.next_unrecorded):
+            while raw := await insist(self._lane.next_unrecorded):
                 await self._enter(raw)
-                await insist(partial(self._claims.drop_unrecorded, raw))
+                await insist(partial(self._lane.drop_unrecorded, raw))
 
     async def _enter(self, raw: bytes) -> None:
         try:

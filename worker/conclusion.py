@@ -7,32 +7,44 @@ from msgspec.structs import asdict
 
 from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary, Terminal
 from shared.record import Failure, TurnRecord
+from shared.stream import Entry
 from worker.ending import Ending
 from worker.tally import Tally
 
 
 class Outcome(Struct, frozen=True):
-    """What became of a turn: failed, undone by a person, or neither."""
+    """What became of a turn: failed, undone by a person, broken off to be gone on with, or none."""
 
     failure: Failure | None = None
     cancelled: bool = False
+    broken_off: bool = False
 
 
 DONE = Outcome()
 CANCELLED = Outcome(cancelled=True)
+BROKEN_OFF = Outcome(broken_off=True)
+
+
+def nothing_unsent() -> list[Entry]:
+    """Of a turn of which nothing was told."""
+    return []
 
 
 class Account(Struct, frozen=True):
-    """What is known of a turn when it ends. `elapsed_s`: seconds since it was accepted."""
+    """What is known of a turn when it ends. `elapsed_s`: seconds since it was accepted.
+
+    `unsent`: its chunks that Redis has not said to have.
+    """
 
     turn: TurnRecord
     tally: Tally
     elapsed_s: Callable[[], float]
+    unsent: Callable[[], list[Entry]] = nothing_unsent
 
     def conclude(self, outcome: Outcome, rolled_back: int | None = None) -> Ending:
         """The turn's end; `rolled_back`: messages that the restore takes out of the thread."""
         chunk = self._chunk(outcome, rolled_back)
-        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure)
+        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure, unsent=self.unsent())
 
     def _chunk(self, outcome: Outcome, rolled_back: int | None) -> Terminal:
         summary, turn_id = self._sum_up(), self.turn.turn_id

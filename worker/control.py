@@ -6,7 +6,8 @@ from contextlib import aclosing, suppress
 
 from shared import keys
 from shared.errors import RedisAway
-from shared.redis import Redis, listen
+from shared.redis import Redis
+from shared.subscription import listen
 from worker.insist import RETRY_S
 
 Orders = Mapping[str, Callable[[str], None]]

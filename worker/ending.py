@@ -6,14 +6,18 @@ from msgspec import Struct
 from shared import characters, chunks
 from shared.chunks import Done, Terminal
 from shared.record import Failure, TurnRecord
+from shared.stream import Entry
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """`failure`: why, if the turn ended in an error."""
+    """`failure`: why, if the turn ended in an error. `unsent`: the chunks before the last of which
+    Redis has not said that it has them.
+    """
 
     turn: TurnRecord
     chunk: Terminal
     failure: Failure | None = None
+    unsent: list[Entry] = []
 
     @property
     def outcome(self) -> str:

@@ -6,7 +6,8 @@ TurnkeeperError
 │   ├── DatabaseUnusable   it cannot be opened
 │   ├── QueueTaken         another worker, with another database, serves this queue
 │   └── SaverTooOld        langgraph-checkpoint-sqlite would lose what it has stored
-└── NotNow                 a turn is to be tried again
+├── NotNow                 a turn is to be tried again
+└── BrokenOff              a turn waits for the next worker
 """
 
 from typing import ClassVar
@@ -49,3 +50,9 @@ class NotNow(TurnkeeperError):
     """The turn that was taken cannot be worked on at this moment."""
 
     code = "not_now"
+
+
+class BrokenOff(TurnkeeperError):
+    """The turn that was taken is in the queue again, and the next worker goes on with it."""
+
+    code = "broken_off"

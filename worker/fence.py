@@ -70,6 +70,21 @@ class Fence(NamedTuple):
         return self.turn_id == turn.turn_id and self.state == "running"
 
 
+LANDED = """
+SELECT EXISTS (SELECT 1 FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''
+AND checkpoint_id NOT IN (SELECT checkpoint_id FROM fenced_checkpoints
+                          WHERE thread_id = ? AND checkpoint_ns = ''))
+"""
+NOW_HIGHEST = "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?"
+DELETE_ORPHANS = """
+DELETE FROM writes WHERE thread_id = ?
+AND (checkpoint_ns, checkpoint_id) NOT IN
+    (SELECT checkpoint_ns, checkpoint_id FROM checkpoints WHERE thread_id = ?)
+AND (checkpoint_ns, checkpoint_id, task_id, idx) NOT IN
+    (SELECT checkpoint_ns, checkpoint_id, task_id, idx FROM fenced_writes WHERE thread_id = ?)
+"""
+
+
 async def raise_fence(connection: Connection, thread_id: str, turn_id: str, record: str) -> Fence:
     """Fences a thread for its turn; sqlite3.IntegrityError when it has a fence."""
     checkpoints = (await connection.execute(COPY_CHECKPOINTS, (thread_id,))).rowcount
@@ -94,6 +109,27 @@ async def find_fence(connection: Connection, thread_id: str) -> Fence | None:
     [(highest, head)] = await connection.execute_fetchall(HIGHEST, (thread_id,))
     turn_id, state, record, checkpoints, writes = row
     return Fence(thread_id, turn_id, state, record, checkpoints, writes, head, highest)
+
+
+async def has_landed(connection: Connection, fence: Fence) -> bool:
+    """The turn's input is in a checkpoint, from which LangGraph can go on."""
+    twice = (fence.thread_id, fence.thread_id)
+    [(landed,)] = await connection.execute_fetchall(LANDED, twice)
+    return bool(landed)
+
+
+async def take_up(connection: Connection, fence: Fence, record: str) -> Fence:
+    """Has the fence stand for one more run, which goes on from what the last one has written.
+
+    Of writes whose checkpoint has not landed LangGraph knows nothing: they go.
+    """
+    thread_id = fence.thread_id
+    await connection.execute(DELETE_ORPHANS, (thread_id, thread_id, thread_id))
+    await connection.execute(
+        "UPDATE open_turns SET record = ? WHERE thread_id = ?", (record, thread_id)
+    )
+    [(highest,)] = await connection.execute_fetchall(NOW_HIGHEST, (thread_id,))
+    return fence._replace(record=record, highest=highest)
 
 
 async def fenced_threads(connection: Connection) -> list[str]:

@@ -4,6 +4,9 @@
       began has ended in Redis, and is entered afterwards.
 """
 
+from collections.abc import Iterable
+from typing import cast
+
 import msgspec
 from aiosqlite import Connection
 
@@ -66,6 +69,12 @@ async def find_end(connection: Connection, turn: TurnRecord) -> Ending | None:
         chunk=_chunks.decode(chunk),
         failure=_failures.decode(failure) if failure else None,
     )
+
+
+async def agents_of_threads(connection: Connection) -> dict[str, str]:
+    """The agent of each thread that has had a turn."""
+    rows = await connection.execute_fetchall("SELECT DISTINCT thread_id, agent FROM ledger")
+    return dict(cast(Iterable[tuple[str, str]], rows))
 
 
 def _json(value: object) -> str:

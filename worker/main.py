@@ -3,31 +3,35 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Coroutine
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from signal import SIGTERM
+from typing import Any, Literal
 
 from shared.claims import Claims
 from shared.errors import RedisAway
 from shared.heartbeat import RENEW_S, Heartbeat, end_heartbeat, write_heartbeat
+from shared.lane import Lane
 from shared.lock import describe_process
 from shared.redis import Redis, open_redis
 from worker.agents.registry import Deps, build_agents
 from worker.answers import Answers
 from worker.bookkeeper import Bookkeeper
 from worker.checkpoints import open_checkpoints
-from worker.control import Orders, hear_control
 from worker.insist import insist
+from worker.last_word import say_last_word
 from worker.llama import open_llama
 from worker.llm import open_model
+from worker.lookout import Lookout
 from worker.memory import Memory
 from worker.owner import await_queue, describe_database, own
-from worker.recovery import recover
+from worker.recovery import Recovery
 from worker.saver_version import check_saver
 from worker.settings import WorkerSettings
-from worker.slot_worker import SlotWorker
+from worker.slot_worker import GOODBYE_S, SlotWorker
+from worker.stop import Stop
 from worker.turns import TurnRunner
 
 LIBRARIES = (
@@ -46,7 +50,9 @@ LIBRARIES = (
 log = logging.getLogger(__name__)
 
 
-async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool = True) -> None:
+async def serve(
+    settings: WorkerSettings, *, wait: bool = False, signals: Stop | Literal[False] = False
+) -> None:
     """Runs turns until told to stop; raises CannotStart or SettingsError when it cannot begin."""
     versions = {name: version(name) for name in LIBRARIES}
     check_saver()
@@ -61,25 +67,43 @@ async def serve(settings: WorkerSettings, *, wait: bool = False, signals: bool =
         agents = await build_agents(Deps(model, saver, settings))
         await await_queue(redis, settings.CHECKPOINT_DB, wait=wait)
         claims, memory = Claims(redis, settings.lifetimes), Memory(saver, agents)
-        await recover(claims, memory)
-        runner, book = TurnRunner(claims, memory, agents, settings), Bookkeeper(claims, memory)
-        worker = SlotWorker(settings.REDIS_URL, runner.run, runner.stop, handle_signals=signals)
+        lane = Lane(redis, settings.lifetimes)
+        recovery = Recovery(lane, claims, memory)
+        await recovery.start()
+        runner, book = TurnRunner(claims, memory, agents, settings), Bookkeeper(lane, memory)
+        worker = SlotWorker(settings.REDIS_URL, runner.run, runner.stop)
+        lookout = Lookout(worker, runner, book, recovery)
         beat = Heartbeat(
             worker=describe_process(),
             database=describe_database(settings.CHECKPOINT_DB),
             since=time.time(),
             versions=versions,
         )
-        await _run(
-            worker,
-            keep_beating(redis, beat),
-            keep_looking(partial(catch_up, worker, runner, book)),
-            Answers(redis, llama).serve(),
-            book.keep(),
-            hear(redis, worker, runner, book),
-        )
-        with suppress(RedisAway):
-            await end_heartbeat(redis)
+        with _stopping(worker, settings, signals):
+            await _run(
+                worker,
+                keep_beating(redis, beat),
+                lookout.keep_looking(),
+                lookout.hear(redis),
+                Answers(redis, llama).serve(),
+                book.keep(),
+            )
+        with suppress(RedisAway, TimeoutError):
+            async with asyncio.timeout(GOODBYE_S):
+                await end_heartbeat(redis)
+
+
+def _stopping(
+    worker: SlotWorker, settings: WorkerSettings, signals: Stop | Literal[False]
+) -> AbstractContextManager[None]:
+    if not signals:
+        return nullcontext()
+    loop = asyncio.get_running_loop()
+
+    def begin() -> None:
+        loop.call_soon_threadsafe(worker.handle_sig_wait_for_completion, SIGTERM)
+
+    return signals.in_order(begin, partial(say_last_word, settings))
 
 
 async def _run(worker: SlotWorker, *beside_it: Coroutine[Any, Any, None]) -> None:
@@ -91,31 +115,6 @@ async def _run(worker: SlotWorker, *beside_it: Coroutine[Any, Any, None]) -> Non
         finally:
             for task in tasks:
                 task.cancel()
-
-
-async def hear(redis: Redis, worker: SlotWorker, runner: TurnRunner, book: Bookkeeper) -> None:
-    """Does for ever what the API asks for."""
-
-    orders: Orders = {
-        "wake": lambda _: worker.wake(),
-        "cancel": runner.cancel,
-        "unrecorded": lambda _: book.wake(),
-    }
-    await hear_control(redis, orders, partial(catch_up, worker, runner, book))
-
-
-async def catch_up(worker: SlotWorker, runner: TurnRunner, book: Bookkeeper) -> None:
-    """Looks for what may have been asked for unheard; may raise RedisAway."""
-    worker.wake()
-    book.wake()
-    await runner.look_for_cancel()
-
-
-async def keep_looking(look: Callable[[], Awaitable[None]]) -> None:
-    """Does so for ever: a connection may be dead without having been closed."""
-    while True:
-        await insist(look)
-        await asyncio.sleep(RENEW_S)
 
 
 async def keep_beating(redis: Redis, beat: Heartbeat) -> None:

@@ -18,13 +18,16 @@ from worker.fence import (
     fenced_pending,
     fenced_threads,
     find_fence,
+    has_landed,
     lower_fence,
     mark_failed,
     raise_fence,
+    take_up,
 )
 from worker.gate import OpenTurn
 from worker.graph import Graph
 from worker.seal import is_long, seal
+from worker.standing import NOTHING, Rows, Standing, parse_rows, read_rows
 from worker.state import count_messages, seal_head
 from worker.transaction import Connection, look, transact
 
@@ -40,23 +43,37 @@ class Memory:
         self._agents = agents
         self.gate = saver.gate
 
-    async def begin(self, turn: TurnRecord) -> None:
-        """Fences the turn's thread and lets the turn write.
+    async def begin(self, turn: TurnRecord) -> bool:
+        """Fences the turn's thread and lets the turn write; True if its input has landed before.
 
-        Raises ThreadQuarantined and RestoreFailed.
+        Then LangGraph goes on from what is there. Raises ThreadQuarantined and RestoreFailed.
         """
         record = characters.encode(turn).decode()
 
-        async def work(connection: Connection) -> Fence:
+        async def work(connection: Connection) -> tuple[Fence, bool]:
             if fence := await find_fence(connection, turn.thread_id):
                 if not fence.belongs_to(turn):
                     raise ThreadQuarantined
-                await rollback.restore(connection, fence)  # what its first run has left
-            return await raise_fence(connection, turn.thread_id, turn.turn_id, record)
+                if await has_landed(connection, fence):
+                    return await take_up(connection, fence, record), True
+                await rollback.restore(connection, fence)
+            return await raise_fence(connection, turn.thread_id, turn.turn_id, record), False
 
-        fence = await transact(self._saver, work)
+        fence, landed = await transact(self._saver, work)
         continue_above(fence.highest)
         self.gate.open(OpenTurn(turn.turn_id, turn.thread_id, fence.highest or ""))
+        return landed
+
+    async def standing(self, turn: TurnRecord) -> Standing:
+        """What the turn has written so far; nothing is under way when it is read."""
+        graph = self._agents.get(turn.agent)
+
+        async def work(connection: Connection) -> Rows | None:
+            fence = await find_fence(connection, turn.thread_id)
+            return await read_rows(connection, fence) if fence else None
+
+        rows = await look(self._saver, work)
+        return parse_rows(graph, rows) if graph and rows else NOTHING
 
     async def drain(self) -> None:
         """Lets nothing more be put, and returns when nothing is under way."""
@@ -137,6 +154,10 @@ class Memory:
     async def told(self, turn_id: str) -> None:
         """Redis knows the turn's end."""
         await transact(self._saver, lambda connection: outbox.clear(connection, turn_id))
+
+    async def agents_of_threads(self) -> dict[str, str]:
+        """The agent of each thread that has had a turn."""
+        return await look(self._saver, ledger.agents_of_threads)
 
     async def count_added(self, fence: Fence, agent: str) -> int | None:
         """How many messages the thread has more than before its turn, pending ones included.

@@ -3,18 +3,23 @@
 Text goes out at once when the line is free. What comes while a chunk is under way, or within
 FRAME_S of the last one, is collected into one: a slow model's token is never held back, and a fast
 model costs a few chunks per frame of a screen.
+
+All of the turn's chunks are kept until it is over: a Redis that comes back without them, or without
+the turn, is given them again.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
+from shared import chunks
 from shared.chunks import Chunk, Text
-from shared.claims import Claims
+from shared.claims import Claims, Told
 from shared.errors import Fenced
 from shared.record import TurnRecord
+from shared.stream import Entry
 from worker.gate import TurnClosed
 from worker.insist import insist
 
@@ -22,18 +27,27 @@ FRAME_S = 0.012
 
 
 class Publisher:
-    """Use `open_publisher`."""
+    """Use `open_publisher`. `log`: the chunks that Redis holds of the turn already."""
 
     sending: asyncio.Task[None]
     """Ends before the turn only when it fails."""
 
-    def __init__(self, claims: Claims, turn: TurnRecord, cancel: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        claims: Claims,
+        turn: TurnRecord,
+        log: Sequence[Entry],
+        cancel: Callable[[], None],
+    ) -> None:
         self._claims = claims
         self._turn = turn
         self._cancel = cancel
+        # From the first attempt to send it a chunk is what it is: Redis may have it although it did
+        # not answer.
+        self._numbered = list(log)
+        self._sent = len(log)
         self._chunks: list[Chunk] = []
-        self._sent = 0
-        self._tried = 0
+        self._probing = False
         self._fenced: Fenced | None = None
         self._more = asyncio.Event()
         self._draining = asyncio.Event()
@@ -47,59 +61,110 @@ class Publisher:
             raise self._fenced
         if self._draining.is_set():
             raise TurnClosed("The turn is over.")
-        last = self._chunks[-1] if len(self._chunks) > self._tried else None
+        last = self._chunks[-1] if self._chunks else None
         if isinstance(chunk, Text) and isinstance(last, Text) and last.metadata == chunk.metadata:
             self._chunks[-1] = replace(last, content=last.content + chunk.content)
         else:
             self._chunks.append(chunk)
         self._more.set()
 
+    def probe(self) -> None:
+        """Asks Redis whether it still has what it was given, and whether to go on."""
+        self._probing = True
+        self._more.set()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All of the turn's chunks, those that were not sent yet too."""
+        first = len(self._numbered) + 1
+        waiting = [_number(seq, chunk) for seq, chunk in enumerate(self._chunks, first)]
+        return [*self._numbered, *waiting]
+
+    @property
+    def unsent(self) -> list[Entry]:
+        """The chunks of which Redis has not said that it has them."""
+        return self.entries[self._sent :]
+
     async def send(self) -> None:
         """Sends what was put, until all is sent and `close` was called; raises Fenced."""
         try:
-            while self._sent < len(self._chunks) or not self._draining.is_set():
+            while True:
                 self._more.clear()
-                while self._sent < len(self._chunks):
-                    await self._send_next()
+                while entry := self._next():
+                    await self._send(entry)
                     await self._wait_for_frame()
-                if not self._draining.is_set():
-                    await self._more.wait()
+                if self._draining.is_set():
+                    return
+                await self._more.wait()
         except Fenced as error:
             self._fenced = error
             raise
 
-    async def _send_next(self) -> None:
-        chunk, before = self._chunks[self._sent], self._turn.seq
-        seq = before + self._sent + 1
-        # Redis may have it although it did not answer: from here on the chunk is what it is.
-        self._tried = max(self._tried, self._sent + 1)
-        last, cancelling = await insist(lambda: self._claims.publish(self._turn, seq, chunk))
-        if cancelling:
-            self._cancel()
-        # Redis may have come back without its last second: what it lacks is sent again.
-        self._sent = last - before
+    async def conclude(self, say: Callable[[int], Awaitable[Told]]) -> Told:
+        """Says the turn's last word under the number it is given, after all that comes before it.
 
-    async def _wait_for_frame(self) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(FRAME_S):
-                await self._draining.wait()
+        For a publisher that has sent all it has. Raises Fenced.
+        """
+        while True:
+            told = await insist(lambda: say(len(self._numbered) + 1))
+            if told.state == "forgotten":
+                await self._revive()
+            elif told.state == "behind":
+                self._sent = told.last
+            else:
+                return told
+            while entry := self._next():
+                await self._send(entry)
 
     def close(self) -> None:
         """Takes nothing more; what was put is still sent."""
         self._draining.set()
         self._more.set()
 
+    def _next(self) -> Entry | None:
+        if self._sent == len(self._numbered) and self._chunks:
+            self._numbered.append(_number(self._sent + 1, self._chunks.pop(0)))
+        if self._sent < len(self._numbered):
+            return self._numbered[self._sent]
+        return self._numbered[-1] if self._probing and self._numbered else None
+
+    async def _send(self, entry: Entry) -> None:
+        self._probing = False
+        last, cancelling = await insist(lambda: self._claims.publish(self._turn, entry))
+        if cancelling:
+            self._cancel()
+        if last is None:
+            await self._revive()
+        else:
+            self._sent = last
+
+    async def _revive(self) -> None:
+        await insist(lambda: self._claims.revive(self._turn, "running"))
+        # Of a record that was there and only older, more is left: the next answer says how much.
+        self._sent = min(1, len(self._numbered))
+
+    async def _wait_for_frame(self) -> None:
+        if self._sent < len(self._numbered):  # sent again: nothing is to be collected
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FRAME_S):
+                await self._draining.wait()
+
+
+def _number(seq: int, chunk: Chunk) -> Entry:
+    return Entry(seq, chunks.type_of(chunk), chunks.encode(chunk))
+
 
 @asynccontextmanager
 async def open_publisher(
-    claims: Claims, turn: TurnRecord, cancel: Callable[[], None]
+    claims: Claims, turn: TurnRecord, log: Sequence[Entry], cancel: Callable[[], None]
 ) -> AsyncGenerator[Publisher]:
     """A publisher that has sent everything when the block ends, also by an error; raises Fenced.
 
     `cancel` is called when Redis says that a person wants the turn undone. Cancelled itself, the
     publisher ends at once.
     """
-    publisher = Publisher(claims, turn, cancel)
+    publisher = Publisher(claims, turn, log, cancel)
     publisher.sending = sending = asyncio.create_task(publisher.send())
     try:
         yield publisher

@@ -35,17 +35,20 @@ class Run(NamedTuple):
     publisher: Publisher
 
 
-async def drive(run: Run, gate: Gate, halt: asyncio.Future[Outcome]) -> Outcome:
+async def drive(
+    run: Run, given: dict[str, Any] | None, gate: Gate, halt: asyncio.Future[Outcome]
+) -> Outcome:
     """Runs the agent until it ends, `halt` says otherwise, or its time is up.
 
-    Raises what the agent raises, and Fenced. When it returns, the turn's gate is closed and the run
-    has ended, or it does not end by being cancelled and is left to itself.
+    `given`: its input; None when it goes on from what its thread holds. Raises what the agent
+    raises, and Fenced. When it returns, the turn's gate is closed and the run has ended, or it does
+    not end by being cancelled and is left to itself.
     """
-    running = asyncio.create_task(stream(run, gate.turn))
+    running = asyncio.create_task(stream(run, given, gate.turn))
     try:
         await asyncio.wait(
             {running, halt, run.publisher.sending},
-            timeout=run.settings.TURN_TIMEOUT_S,
+            timeout=max(0.0, run.settings.TURN_TIMEOUT_S - run.turn.ran_ms / 1000),
             return_when=asyncio.FIRST_COMPLETED,
         )
         if run.publisher.sending.done():
@@ -62,13 +65,13 @@ async def drive(run: Run, gate: Gate, halt: asyncio.Future[Outcome]) -> Outcome:
         await end(running, run.turn.turn_id)
 
 
-async def stream(run: Run, opened: OpenTurn | None) -> None:
+async def stream(run: Run, given: dict[str, Any] | None, opened: OpenTurn | None) -> None:
     """Runs the agent to its end and tells each part; what it puts is put for `opened`."""
     CURRENT_TURN.set(opened)
     graph = run.agents.get(run.turn.agent)
     if graph is None:
         raise UnknownAgent(run.turn.agent)
-    async with aclosing(stream_parts(graph, read_input(run.turn), configure(run))) as parts:
+    async with aclosing(stream_parts(graph, given, configure(run))) as parts:
         async for part in parts:
             for chunk in run.translator.translate(part):
                 run.publisher.put(chunk)

@@ -1,7 +1,7 @@
 """The worker's settings."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, HttpUrl, SecretStr, TypeAdapter
 
@@ -33,5 +33,6 @@ class WorkerSettings(SharedSettings):
     TURN_TIMEOUT_S: float = Field(default=3600, gt=0)
     STEP_LIMIT: int = Field(default=100, gt=0)
     CHECKPOINT_DB: Path = Path("data/checkpoints.sqlite")
+    ON_WORKER_LOST: Literal["resume", "rollback"] = "resume"
     TOOL_PREVIEW_CHARS: int = Field(default=2000, ge=0)
     SYSTEM_PROMPT_FILE: Path | None = None

@@ -4,13 +4,11 @@ import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 
-from shared.claims import Claims
 from shared.record import Failure, TurnRecord
 from worker.conclusion import DONE, Account, Outcome
 from worker.ending import Ending
 from worker.failures import ROLLBACK_FAILED
 from worker.fence import Fence
-from worker.insist import insist
 from worker.memory import Memory
 from worker.rollback import RestoreFailed
 from worker.seal import HeadGone
@@ -105,12 +103,3 @@ async def lift(memory: Memory, fence: Fence) -> bool:
         return False
     log.warning("Thread %s is restored and takes turns again.", fence.thread_id)
     return True
-
-
-async def tell(claims: Claims, memory: Memory, ending: Ending) -> None:
-    """Says to Redis that a turn has ended, until it knows; raises Fenced."""
-    await insist(lambda: claims.finish(ending.turn, ending.chunk, ending.failure))
-    try:
-        await memory.told(ending.turn.turn_id)
-    except UNUSABLE as error:  # it is told again at the next start, which Redis does not mind
-        log.warning("Turn %s stays in the outbox: %s", ending.turn.turn_id, error)

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 from shared import jobs, keys
 from shared.errors import Fenced
 from shared.redis import AWAY, connection_pool
-from worker.errors import NotNow
+from worker.errors import BrokenOff, NotNow
 from worker.insist import RETRY_S
 
 IDLE_S = 0.5
@@ -26,8 +26,13 @@ UNLIMITED_TRIES = 2**31 - 1
 UNLIMITED_S = 7 * 24 * 3600
 """A turn's time limit is its own affair; arq's would lose the turn."""
 
-GRACE_S = 8
-"""What a running turn has to end in, once the worker is told to stop."""
+GRACE_S = 10
+"""What a running turn has to end in, once the worker is told to stop; see worker/stop.py for what
+comes before that.
+"""
+
+GOODBYE_S = 1.0
+"""What is left behind in Redis without a goodbye goes away by itself."""
 
 log = logging.getLogger(__name__)
 
@@ -46,11 +51,13 @@ class SlotWorker(Worker):
         stop_turn: Callable[[], None],
         *,
         lane: str = keys.LANE,
-        handle_signals: bool = True,
+        handle_signals: bool = False,
     ) -> None:
         async def run(ctx: dict[str, Any], turn_id: str) -> None:
             try:
                 await run_turn(turn_id)
+            except BrokenOff as error:
+                raise RetryJob from error
             except (Fenced, NotNow) as error:
                 # Redis came back without what it knew, or another worker runs: the next claim
                 # answers which. Or the database is locked. arq would take the turn from the queue.
@@ -114,6 +121,8 @@ class SlotWorker(Worker):
         turn_id = await self._read_id(job_ids[0])
         if turn_id is None:
             return
+        # Whatever stands there is not read: for what it does not understand, arq drops the turn.
+        await self.pool.set(keys.job(turn_id), jobs.encode_job(turn_id))
         await self.sem.acquire()
         self.job_counter += 1
         self.tasks[turn_id] = task = self.loop.create_task(self.run_job(turn_id, 0))
@@ -182,7 +191,8 @@ class SlotWorker(Worker):
         for task in self.tasks.values():
             task.cancel()
         if self.tasks:
-            await asyncio.wait(self.tasks.values())
-        with suppress(*AWAY):
-            await self.pool.delete(self.health_check_key)
+            await asyncio.wait(self.tasks.values(), timeout=GRACE_S)
+        with suppress(*AWAY):  # a TimeoutError too
+            async with asyncio.timeout(GOODBYE_S):
+                await self.pool.delete(self.health_check_key)
         await self.pool.aclose(close_connection_pool=True)

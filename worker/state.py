@@ -14,7 +14,7 @@ come back as plain dicts, and be stored so.
 import json
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
@@ -119,6 +119,15 @@ async def seal_head(graph: Graph, thread_id: str) -> SealedHead | None:
         checkpoint,
         json.dumps(metadata, ensure_ascii=False).encode("utf-8", "ignore"),
     )
+
+
+def decode(graph: Graph, kind: str, value: bytes) -> Any:
+    """A stored value as the agent knows it; raises StateUnreadable."""
+    saver = graph.checkpointer
+    if not isinstance(saver, TurnSaver):
+        raise StateUnreadable("The agent does not keep its state here.")
+    with _their_code():
+        return saver.serde.loads_typed((kind, value))
 
 
 @contextmanager

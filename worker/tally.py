@@ -23,7 +23,18 @@ class Tally:
 
     def call_index(self, message_id: str) -> int:
         """The place of a message's model call among the turn's, from 1."""
-        return self.call_indexes.setdefault(message_id, len(self.call_indexes) + 1)
+        return self.call_indexes.setdefault(
+            message_id, max(self.call_indexes.values(), default=0) + 1
+        )
+
+    def has_usage(self, message_id: str) -> bool:
+        """The figures of the message's model call are there."""
+        return bool(message_id) and any(usage.message_id == message_id for usage in self.calls)
+
+    def add(self, usage: CallUsage) -> None:
+        """Takes the figures of a model call."""
+        self.call_indexes[usage.message_id] = usage.call_index
+        self.calls.append(usage)
 
     def add_text(self, text: str, agent: Agent) -> None:
         """Counts visible text."""
@@ -58,6 +69,7 @@ def read_usage(message: AIMessage, call_index: int, agent: Agent) -> CallUsage:
     timings = _members(message.response_metadata.get("timings"))
     return CallUsage(
         call_index=call_index,
+        message_id=message.id or "",
         input_tokens=_count(counts.get("input_tokens")),
         output_tokens=_count(counts.get("output_tokens")),
         cache_read=_count(_members(counts.get("input_token_details")).get("cache_read")),

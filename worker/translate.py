@@ -1,8 +1,8 @@
 """LangGraph's stream as chunks. Knows messages and tool calls, never a node or an agent by name."""
 
 import time
-from collections.abc import Iterator
-from typing import Any, NamedTuple, cast
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
@@ -19,7 +19,7 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
-from worker.graph import REMOVE_ALL_MESSAGES, Namespace, Part
+from worker.graph import Namespace, Part, new_messages
 from worker.tally import Tally, read_usage
 
 VALIDATION_ERROR = "TOOL_VALIDATION_ERROR:"
@@ -27,10 +27,10 @@ API_ERROR = "TOOL_API_ERROR:"
 
 
 class Called(NamedTuple):
-    """A tool call that was told. `at`: seconds of the monotonic clock."""
+    """A tool call that was told. `at`: seconds of the monotonic clock; None: in an earlier run."""
 
     name: str
-    at: float
+    at: float | None
 
 
 class Translator:
@@ -38,11 +38,12 @@ class Translator:
 
     def __init__(self, turn_id: str, preview_chars: int) -> None:
         self.tally = Tally()
-        self._turn_id = turn_id
+        self.turn_id = turn_id
         self._preview_chars = preview_chars
         self._agent_names: dict[Namespace, str] = {}
         self._calls: dict[str, Called] = {}
         self._answered: set[str] = set()
+        self._told: set[str] = set()
 
     def translate(self, part: Part) -> Iterator[Chunk]:
         """The chunks that a part of the stream amounts to."""
@@ -54,7 +55,38 @@ class Translator:
                 yield from self._speak(message, self._agent(namespace))
         elif mode == "updates":
             for message in new_messages(data):
-                yield from self._step(message, self._agent(namespace))
+                yield from self._step(message, self._agent(namespace), time.monotonic())
+
+    def begin_anew(self) -> "Translator":
+        """One for the same turn that has told nothing."""
+        return Translator(self.turn_id, self._preview_chars)
+
+    def learn_agents(self, names: Mapping[Namespace, str]) -> None:
+        """Takes the names of sub-agents from an earlier run."""
+        self._agent_names |= names
+
+    def recall(self, told: Iterable[Chunk]) -> None:
+        """Goes on from whole messages, calls and results that were told in an earlier run."""
+        for chunk in told:
+            match chunk:
+                case Text(metadata=source):
+                    self._told.add(source.message_id)
+                    self.tally.add_text(chunk.content, source.agent)
+                case Usage(metadata=usage):
+                    self.tally.add(usage)
+                case ToolUse(metadata=call):
+                    self._count_call(call.call_id, Called(call.name, None))
+                case ToolResult(metadata=outcome):
+                    self._answered.add(outcome.call_id)
+                case _:
+                    pass
+
+    def retell(self, namespace: Namespace, message: BaseMessage) -> Iterator[Chunk]:
+        """The chunks of a whole message, less those that were told."""
+        agent = self._agent(namespace)
+        if isinstance(message, AIMessage):
+            yield from self._speak(message, agent)
+        yield from self._step(message, agent, None)
 
     def _learn_agent(self, namespace: Namespace, metadata: dict[str, Any]) -> None:
         if namespace and (name := metadata.get("lc_agent_name")):
@@ -66,39 +98,44 @@ class Translator:
         return [self._agent_names.get(level, level[-1].partition(":")[0]) for level in levels]
 
     def _speak(self, message: AIMessage, agent: Agent) -> Iterator[Chunk]:
-        call_index = self.tally.call_index(message.id or "")
+        message_id = message.id or ""
+        call_index = self.tally.call_index(message_id)
         # LangChain's text is a subclass of str that nothing but str can encode.
-        if text := mend(str(message.text)):
+        if message_id not in self._told and (text := mend(str(message.text))):
             self.tally.add_text(text, agent)
-            source = Source(message.id or "", agent)
-            yield Text(turn_id=self._turn_id, content=text, metadata=source)
+            yield Text(turn_id=self.turn_id, content=text, metadata=Source(message_id, agent))
         if reason := message.response_metadata.get("finish_reason"):
             self.tally.finish(reason, agent)
-        if message.usage_metadata:
+        if message.usage_metadata and not self.tally.has_usage(message_id):
             usage = read_usage(message, call_index, agent)
-            self.tally.calls.append(usage)
-            yield Usage(turn_id=self._turn_id, metadata=usage)
+            self.tally.add(usage)
+            yield Usage(turn_id=self.turn_id, metadata=usage)
 
-    def _step(self, message: BaseMessage, agent: Agent) -> Iterator[Chunk]:
+    def _step(self, message: BaseMessage, agent: Agent, now: float | None) -> Iterator[Chunk]:
         match message:
             case AIMessage():
                 for call in message.tool_calls:
-                    yield from self._call(call["id"] or "", call["name"], call["args"], agent)
+                    called = Called(call["name"], now)
+                    yield from self._call(call["id"] or "", called, call["args"], agent)
             case ToolMessage():
                 yield from self._result(message, agent)
             case _:
                 pass
 
     def _call(
-        self, call_id: str, name: str, args: dict[str, Any], agent: Agent
+        self, call_id: str, called: Called, args: dict[str, Any], agent: Agent
     ) -> Iterator[ToolUse]:
         # A middleware may write history again; each call is told once.
         if call_id in self._calls:
             return
-        self._calls[call_id] = Called(name, time.monotonic())
-        self.tally.tool_calls += 1
+        self._count_call(call_id, called)
+        name = called.name
         metadata = ToolCall(call_id=call_id, name=name, args=mend_json(args), agent=agent)
-        yield ToolUse(turn_id=self._turn_id, content=name, metadata=metadata)
+        yield ToolUse(turn_id=self.turn_id, content=name, metadata=metadata)
+
+    def _count_call(self, call_id: str, called: Called) -> None:
+        self._calls[call_id] = called
+        self.tally.tool_calls += 1
 
     def _result(self, message: ToolMessage, agent: Agent) -> Iterator[ToolResult]:
         called = self._calls.get(message.tool_call_id)
@@ -112,28 +149,10 @@ class Translator:
             status=classify(message.status, content),
             truncated=len(content) > self._preview_chars,
             agent=agent,
-            elapsed_s=round(time.monotonic() - called.at, 3),
+            elapsed_s=None if called.at is None else round(time.monotonic() - called.at, 3),
         )
         preview = content[: self._preview_chars]
-        yield ToolResult(turn_id=self._turn_id, content=preview, metadata=outcome)
-
-
-def new_messages(update: dict[str, Any]) -> Iterator[BaseMessage]:
-    """The messages that a step added; a history that it wrote anew is no news."""
-    for node in update.values():
-        # A node that runs several tasks at once writes once for each.
-        for written in cast(list[Any], node if isinstance(node, list) else [node]):
-            messages = _messages(written)
-            if not any(message.id == REMOVE_ALL_MESSAGES for message in messages):
-                yield from messages
-
-
-def _messages(written: Any) -> list[BaseMessage]:
-    if not isinstance(written, dict):
-        return []
-    messages = cast(dict[str, Any], written).get("messages")
-    several = cast(list[Any], messages if isinstance(messages, list) else [messages])
-    return [message for message in several if isinstance(message, BaseMessage)]
+        yield ToolResult(turn_id=self.turn_id, content=preview, metadata=outcome)
 
 
 def classify(status: str, content: str) -> ToolStatus:

@@ -1,33 +1,32 @@
-"""One turn, from its claim to its one terminal chunk."""
+"""One turn, from its claim to its one terminal chunk, or to where the next run goes on from."""
 
 import asyncio
 import logging
 import time
 from collections.abc import Mapping
 from functools import partial
+from uuid import uuid4
 
 from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import TurnRecord
-from worker.conclusion import CANCELLED, DONE, Account, Outcome
+from worker.attempt import attempt, break_off
+from worker.conclusion import BROKEN_OFF, CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending
-from worker.errors import NotNow
-from worker.failures import (
-    ROLLBACK_FAILED,
-    WORKER_LOST,
-    ThreadQuarantined,
-    explain,
-    log_failure,
-)
+from worker.errors import BrokenOff, NotNow
+from worker.failures import WORKER_LOST
 from worker.graph import Graph
 from worker.insist import insist
 from worker.memory import Memory
-from worker.publisher import open_publisher
-from worker.rollback import RestoreFailed
-from worker.run import Run, drive
+from worker.publisher import Publisher, open_publisher
+from worker.run import Run
 from worker.settings import WorkerSettings
-from worker.settlement import NOT_SAVED, UNUSABLE, abandon, keep, tell, undo
+from worker.settlement import UNUSABLE, abandon, keep, undo
+from worker.telling import let_go, tell, tell_later
 from worker.translate import Translator
+
+ATTEMPTS = {"resume": 2, "rollback": 1}
+"""How often a turn is begun, or gone on with after it has taken the worker down."""
 
 log = logging.getLogger(__name__)
 
@@ -42,32 +41,32 @@ class TurnRunner:
         agents: Mapping[str, Graph],
         settings: WorkerSettings,
     ) -> None:
+        self.turn_id = ""
+        """The turn that runs, or the last one that did."""
         self._claims = claims
         self._memory = memory
         self._agents = agents
         self._settings = settings
         self._stopping = False
-        self._turn_id = ""
         self._halt: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._publisher: Publisher | None = None
 
     async def run(self, turn_id: str) -> None:
         """Takes the turn, runs it and ends it; nothing happens when it has ended before.
 
-        Raises Fenced when the turn was taken over, and NotNow.
+        Raises Fenced when the turn was taken over, BrokenOff when it waits again because the worker
+        stops, and NotNow.
         """
         # Before the claim: from that on, a cancel is for us.
-        self._turn_id, self._halt = turn_id, asyncio.get_running_loop().create_future()
-        if self._stopping:
-            self.stop()
-        turn = await insist(lambda: self._claims.claim(turn_id))
+        self.turn_id, self._halt = turn_id, asyncio.get_running_loop().create_future()
+        run_id = str(uuid4())
+        turn = await insist(lambda: self._claims.claim(turn_id, run_id))
         if turn is None:
             return
-        if turn.status == "cancelling":
-            self.cancel(turn_id)
+        self._judge(turn)
         log.info("Turn %s of thread %s starts.", turn.turn_id, turn.thread_id)
         try:
             ending = await self._bring_to_end(turn)
-            await tell(self._claims, self._memory, ending)
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
             raise
@@ -75,20 +74,28 @@ class TurnRunner:
         log.info("Turn %s ends: %s.", turn.turn_id, reason)
 
     def stop(self) -> None:
-        """Ends the running turn at once, because the worker stops."""
+        """Breaks the running turn off, because the worker stops; the next one goes on with it."""
         self._stopping = True
-        self._end_by(Outcome(WORKER_LOST))
+        self._end_by(BROKEN_OFF)
 
     def cancel(self, turn_id: str) -> None:
         """Undoes the turn if it is the running one; it is too late once it is being committed."""
-        if turn_id == self._turn_id:
+        if turn_id == self.turn_id:
             self._end_by(CANCELLED)
 
-    async def look_for_cancel(self) -> None:
-        """Cancels the running turn if a person wants that; may raise RedisAway."""
-        turn_id = self._turn_id
-        if turn_id and await self._claims.status(turn_id) == "cancelling":
-            self.cancel(turn_id)
+    def probe(self) -> None:
+        """Has Redis asked for a cancel that was not heard, and whether it still knows the turn."""
+        if self._publisher:
+            self._publisher.probe()
+
+    def _judge(self, turn: TurnRecord) -> None:
+        """Ends the turn before it runs, if that is what is to become of it."""
+        if turn.status == "cancelling":
+            self.cancel(turn.turn_id)
+        elif turn.attempt > ATTEMPTS[self._settings.ON_WORKER_LOST]:
+            self._end_by(Outcome(WORKER_LOST))
+        elif self._stopping:
+            self.stop()
 
     def _end_by(self, outcome: Outcome) -> None:
         if not self._halt.done():
@@ -99,50 +106,55 @@ class TurnRunner:
             ended = await self._memory.end_of(turn)
         except UNUSABLE as error:
             raise NotNow(f"The database cannot be read: {error}") from error
-        # Redis may have forgotten that it ended: it came back without its last second.
-        return ended or await self._carry_out(turn)
+        if ended is None:
+            return await self._carry_out(turn)
+        # Redis has forgotten that it ended: it came back without its last second.
+        await tell_later(self._claims, self._memory, ended)
+        return ended
 
     async def _carry_out(self, turn: TurnRecord) -> Ending:
-        """Runs the turn and tells it as it goes; then keeps what it did, or undoes it."""
+        """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
         began = time.monotonic()
         translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
-        account = Account(turn, translator.tally, lambda: turn.queued_s + time.monotonic() - began)
+        told = await insist(lambda: self._claims.read_log(turn.turn_id))
         cancel = partial(self.cancel, turn.turn_id)
-        async with open_publisher(self._claims, turn, cancel) as publisher:
-            try:
-                outcome = await self._attempt(
-                    Run(turn, self._agents, self._settings, translator, publisher)
-                )
-            except Fenced:
-                await abandon(self._memory, turn)
-                raise
-            publisher.close()
-            return await self._settle(account, outcome)
+        async with open_publisher(self._claims, turn, told, cancel) as publisher:
+            self._publisher = publisher
+            account = Account(
+                turn,
+                translator.tally,
+                lambda: turn.waited_s + time.monotonic() - began,
+                lambda: publisher.unsent,
+            )
+            ending = await self._work(
+                Run(turn, self._agents, self._settings, translator, publisher), account
+            )
+        if ending is None and not await let_go(self._claims, turn, publisher):
+            ending = await undo(self._memory, account, CANCELLED)
+        if ending is None:
+            raise BrokenOff("The worker stops.")
+        await tell(self._claims, self._memory, ending, publisher)
+        return ending
 
-    async def _attempt(self, run: Run) -> Outcome:
-        if self._halt.done():
-            return self._outcome()
+    async def _work(self, run: Run, account: Account) -> Ending | None:
+        """How the turn has ended; None when it was broken off."""
         try:
-            await self._memory.begin(run.turn)
-        except UNUSABLE as error:
-            log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
-            return NOT_SAVED
-        except (ThreadQuarantined, RestoreFailed) as error:
-            log.error("Turn %s cannot begin: %s", run.turn.turn_id, type(error).__name__)
-            return Outcome(ROLLBACK_FAILED)
-        try:
-            return await drive(run, self._memory.gate, self._halt)
+            outcome = await attempt(run, self._memory, self._halt)
         except Fenced:
+            await abandon(self._memory, run.turn)
             raise
-        except Exception as error:  # noqa: BLE001  whatever happens, the turn ends and says so
-            log_failure(run.turn.turn_id, error)
-            return Outcome(explain(error))
+        if outcome is BROKEN_OFF:
+            await break_off(run, self._memory)
+            return None
+        run.publisher.close()
+        return await self._settle(account, outcome)
 
     async def _settle(self, account: Account, outcome: Outcome) -> Ending:
         if outcome is not DONE:
             return await undo(self._memory, account, outcome)
-        return await keep(self._memory, account, self._outcome)
+        return await keep(self._memory, account, self._decide)
 
-    def _outcome(self) -> Outcome:
-        """What the turn is to come to, as far as is known now."""
-        return self._halt.result() if self._halt.done() else DONE
+    def _decide(self) -> Outcome:
+        """What a turn that has been done is to come to, as far as is known now."""
+        wanted = self._halt.result() if self._halt.done() else DONE
+        return DONE if wanted is BROKEN_OFF else wanted

@@ -13,8 +13,11 @@ from shared.chunks import (
     Chunk,
     Done,
     Error,
+    Interruption,
     Place,
     Queued,
+    Rewind,
+    RewindReason,
     Summary,
     Text,
     ToolCall,
@@ -25,6 +28,11 @@ from shared.chunks import (
 )
 
 WIDTH = 200
+QUOTED = 40
+BROKEN_OFF: dict[RewindReason, str] = {
+    "worker_lost": "the worker was lost",
+    "worker_stopped": "the worker was stopped",
+}
 
 
 class Transcript:
@@ -35,6 +43,7 @@ class Transcript:
         self._notes = notes
         self._message_id = ""
         self._in_line = False
+        self._standing: list[tuple[int, str]] = []
 
     def show(self, event: Event) -> None:
         """Writes one chunk down."""
@@ -44,7 +53,7 @@ class Transcript:
             if event.completed:
                 self.note(f"ended: {event.type}")
         else:
-            self._show(chunk)
+            self._show(event.seq, chunk)
 
     def note(self, text: str) -> None:
         """Writes a line beside the answer; on a terminal, where both meet, below it."""
@@ -58,31 +67,44 @@ class Transcript:
             click.echo(file=self._answer)
             self._in_line = False
 
-    def _show(self, chunk: Chunk) -> None:
+    def _show(self, seq: int, chunk: Chunk) -> None:
         match chunk:
             case Queued(metadata=place):
                 self.note(f"turn {chunk.turn_id}: {_place(place)}")
-            case Text(metadata=source):
-                if not source.agent:
-                    self._write(source.message_id, clean(chunk.content))
+            case Text():
+                self._write(seq, chunk)
             case ToolUse(metadata=call):
                 self.note(_call(call))
             case ToolResult(metadata=outcome):
                 self.note(_outcome(outcome, chunk.content))
             case Usage():
                 pass
+            case Rewind(metadata=interruption):
+                self._rewind(interruption)
             case Done() | Error() | Cancelled():
                 self._end(chunk)
             case _:
                 assert_never(chunk)
 
-    def _write(self, message_id: str, text: str) -> None:
-        if message_id != self._message_id:
+    def _write(self, seq: int, chunk: Text) -> None:
+        source = chunk.metadata
+        if source.agent:
+            return
+        if source.message_id != self._message_id:
             self.end_line()
-            self._message_id = message_id
-        if text:
+            self._message_id = source.message_id
+        if text := clean(chunk.content):
+            self._standing.append((seq, text if self._in_line else f"\n{text}"))
             self._in_line = not text.endswith("\n")
             click.echo(text, file=self._answer, nl=False)
+
+    def _rewind(self, interruption: Interruption) -> None:
+        """What is void stays where it was written: a note says what replaces it."""
+        self.end_line()
+        last = interruption.to_seq
+        void = "".join(text for seq, text in self._standing if seq > last)
+        self._standing = [(seq, text) for seq, text in self._standing if seq <= last]
+        self.note(f"{BROKEN_OFF[interruption.reason]}, the turn goes on{_replaced(void)}")
 
     def _end(self, chunk: Done | Error | Cancelled) -> None:
         self.end_line()
@@ -111,6 +133,11 @@ def _outcome(outcome: ToolOutcome, content: str) -> str:
     took = "" if outcome.elapsed_s is None else f" in {outcome.elapsed_s:.1f} s"
     name = "/".join([*outcome.agent, outcome.name])
     return f"<- {name} {outcome.status}{took}: {preview(content, WIDTH)}"
+
+
+def _replaced(void: str) -> str:
+    start = preview(void, QUOTED)
+    return f'; what follows replaces the answer from "{start}" on' if start else ""
 
 
 def _figures(summary: Summary) -> str:

@@ -7,7 +7,7 @@ from litestar.openapi import ResponseSpec
 from litestar.openapi.spec import Example
 from msgspec import Meta, Raw, Struct
 
-from api.openapi.examples import CALLS, TURN_ID, USAGE
+from api.openapi.examples import ANSWER_ID, CALLS, TURN_ID, USAGE
 from api.sse import RETRY_MS, encode_event
 from shared import chunks
 from shared.chunks import (
@@ -16,8 +16,10 @@ from shared.chunks import (
     Done,
     Error,
     ErrorSummary,
+    Interruption,
     Place,
     Queued,
+    Rewind,
     Source,
     Summary,
     Text,
@@ -32,7 +34,7 @@ MEDIA_TYPE = "text/event-stream"
 
 Seq = Annotated[int, Meta(ge=1, description="Counts the turn's chunks from 1 without a gap.")]
 
-SOURCE = Source("lc_run--01a22cee-8ac6-74b4-b7af-67719db8b60c")
+SOURCE = Source(ANSWER_ID)
 TURN: tuple[chunks.Chunk, ...] = (
     Queued(turn_id=TURN_ID, metadata=Place(position=1)),
     Usage(turn_id=TURN_ID, metadata=CALLS[0]),
@@ -66,6 +68,13 @@ TURN: tuple[chunks.Chunk, ...] = (
         ),
     ),
 )
+RESUMED: tuple[chunks.Chunk, ...] = (
+    *TURN[:5],
+    Rewind(turn_id=TURN_ID, metadata=Interruption(to_seq=4, reason="worker_lost")),
+    Queued(turn_id=TURN_ID, metadata=Place(position=0)),
+    *TURN[4:],
+)
+"""The same turn, whose worker is lost in the middle of the answer."""
 OTHER_ENDS: tuple[chunks.Chunk, ...] = (
     Error(
         turn_id=TURN_ID,
@@ -84,6 +93,7 @@ OTHER_ENDS: tuple[chunks.Chunk, ...] = (
 class Chunk:
     """One event of a turn, told apart by `type`, which says what `metadata` holds.
 
+    After a `rewind` the chunks from the one after its `to_seq` up to itself are void: drop them.
     `completed` is true for the last one: `done`, `error` or `cancelled`.
     """
 
@@ -95,22 +105,25 @@ def stream_spec(description: str) -> ResponseSpec:
         description=description,
         media_type=MEDIA_TYPE,
         generate_examples=False,
-        examples=[Example(id="turn", summary="a whole turn", value=example_stream())],
+        examples=[
+            Example(id="turn", summary="a whole turn", value=example_stream(TURN)),
+            Example(id="resumed", summary="one that was broken off", value=example_stream(RESUMED)),
+        ],
     )
 
 
-def example_stream() -> str:
+def example_stream(turn: tuple[chunks.Chunk, ...]) -> str:
     """The turn's bytes, as they are sent."""
     events = [
         encode_event(str(seq), chunks.type_of(chunk), chunks.frame(seq, chunks.encode(chunk)))
-        for seq, chunk in enumerate(TURN, 1)
+        for seq, chunk in enumerate(turn, 1)
     ]
     return f"retry: {RETRY_MS}\n" + b"".join(events).decode()
 
 
 def example_chunks() -> list[Raw]:
     """One chunk of each type, as sent."""
-    examples = {type(chunk): (seq, chunk) for seq, chunk in enumerate(TURN, 1)}
+    examples = {type(chunk): (seq, chunk) for seq, chunk in enumerate(RESUMED, 1)}
     ends = {type(end): (2, end) for end in OTHER_ENDS}
     return [
         Raw(chunks.frame(seq, chunks.encode(chunk))) for seq, chunk in (examples | ends).values()

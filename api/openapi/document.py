@@ -22,7 +22,8 @@ Durable chat turns for one local model. Post a turn, see its place in the queue,
 A turn is `queued`, `running`, then `done`, `error` or `cancelled`; in between it is `cancelling`
 when it is cancelled after its start. Its chunks are server-sent events: `id` is the chunk's `seq`,
 `event` its `type`, `data` the chunk as JSON. The stream closes after the last chunk; when it breaks
-before, ask again with `Last-Event-ID`. Leaving it does not cancel the turn. After `error` and
+before, ask again with `Last-Event-ID`. Leaving it does not cancel the turn. A turn that was broken
+off goes on in the same stream: a `rewind` says which of its chunks are void. After `error` and
 `cancelled` the thread is as it was before the turn, unless the error's code is `rollback_failed`.
 
 Every error is a problem document (RFC 9457) with a `code`:

@@ -21,10 +21,12 @@ from shared.usage import CallUsage, add_up
 
 TURN_ID = "01a22cee-8a99-762e-bc3f-92bd7b6add43"
 PATH = turn_path(TURN_ID)
+ANSWER_ID = "lc_run--01a22cee-8ac6-74b4-b7af-67719db8b60c"
 
 CALLS = [
     CallUsage(
         call_index=1,
+        message_id="lc_run--01a22cee-8a9d-7b0c-9d5a-3f6b1c2d4e5f",
         input_tokens=412,
         output_tokens=24,
         cache_read=380,
@@ -35,6 +37,7 @@ CALLS = [
     ),
     CallUsage(
         call_index=2,
+        message_id=ANSWER_ID,
         input_tokens=450,
         output_tokens=8,
         cache_read=436,

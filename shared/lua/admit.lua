@@ -38,7 +38,7 @@ if last and tonumber(last) >= score then score = tonumber(last) + 1 / 1024 end
 
 redis.call("HSET", turn, "turn_id", turn_id, "agent", agent, "status", "queued",
   "created_at", string.format("%d", now_ms), "seq", 1, "attempt", 0, "claim", 0,
-  "thread_id", thread_id, unpack(ARGV, 9))
+  "thread_id", thread_id, "body_hash", body_hash, unpack(ARGV, 9))
 redis.call("HSET", thread, "agent", agent)
 redis.call("HINCRBY", thread, "live", 1)
 redis.call("PERSIST", thread)

@@ -8,9 +8,7 @@ local function ending_keys(names)
 end
 
 local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
-  local time = redis.call("TIME")
-  redis.call("HSET", keys.turn, "status", kind, "seq", seq,
-    "finished_at", string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000)))
+  redis.call("HSET", keys.turn, "status", kind, "seq", seq, "finished_at", time_ms())
   redis.call("XADD", keys.log, seq .. "-0", "type", kind, "body", body)
   redis.call("PUBLISH", keys.channel, seq .. " " .. kind .. " " .. body)
 

@@ -17,7 +17,7 @@ CANCELS = 1000
 
 async def main(cancels: int, seed: int) -> None:
     """Makes the cancels and reports."""
-    # As worker/__main__.py does, before LangGraph is imported.
+    # As worker/command.py does, before LangGraph is imported.
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
     from tests.fuzz.search import open_search
     from tests.valkey import run_valkey

@@ -54,11 +54,22 @@ def count_messages(rows: Rows) -> int:
 
     Each is a write of its own; one whose checkpoint is still to come is not there yet.
     """
-    checkpoints = {row[2] for row in rows["checkpoints"] if row[1] == ""}
-    return sum(
-        namespace == "" and channel == "messages" and checkpoint in checkpoints
+    return _namespaces_of_messages(rows).count("")
+
+
+def count_within(rows: Rows) -> int:
+    """Likewise, the messages of its sub-agents, with what they were told."""
+    namespaces = _namespaces_of_messages(rows)
+    return len(namespaces) - namespaces.count("")
+
+
+def _namespaces_of_messages(rows: Rows) -> list[str]:
+    checkpoints = {row[1:3] for row in rows["checkpoints"]}
+    return [
+        namespace
         for _, namespace, checkpoint, _, _, _, channel, *_ in rows["writes"]
-    )
+        if channel == "messages" and (namespace, checkpoint) in checkpoints
+    ]
 
 
 def updates_since_snapshot(rows: Rows) -> int:

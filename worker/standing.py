@@ -1,0 +1,92 @@
+"""What the database holds of a turn that is not over: the messages that its steps have written.
+
+Those of pending writes and of sub-agents too: LangGraph goes on from all of them.
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from aiosqlite import Connection
+from langchain_core.messages import BaseMessage
+
+from worker.fence import Fence
+from worker.graph import Graph, Namespace, new_messages
+from worker.state import MESSAGES, StateUnreadable, decode
+
+# In the order in which they were written; SQLite numbers rows upwards.
+WRITTEN = f"""
+SELECT checkpoint_ns, type, value FROM writes
+WHERE thread_id = ? AND channel = '{MESSAGES}'
+  AND (checkpoint_ns, checkpoint_id, task_id, idx) NOT IN
+      (SELECT checkpoint_ns, checkpoint_id, task_id, idx FROM fenced_writes WHERE thread_id = ?)
+ORDER BY rowid
+"""
+AGENTS = """
+SELECT checkpoint_ns, metadata FROM checkpoints
+WHERE thread_id = ? AND checkpoint_ns <> '' AND (checkpoint_ns, checkpoint_id) NOT IN
+      (SELECT checkpoint_ns, checkpoint_id FROM fenced_checkpoints WHERE thread_id = ?)
+"""
+
+log = logging.getLogger(__name__)
+
+
+class Said(NamedTuple):
+    """A message, and where in the graph it was written."""
+
+    namespace: Namespace
+    message: BaseMessage
+
+
+class Standing(NamedTuple):
+    """`agents`: the names of sub-agents by where they are."""
+
+    said: list[Said]
+    agents: dict[Namespace, str]
+
+
+class Rows(NamedTuple):
+    """What `Standing` is made of; `written`: namespace, type and value of each write."""
+
+    written: list[tuple[str, str, bytes]]
+    agents: list[tuple[str, bytes]]
+
+
+NOTHING = Standing([], {})
+
+
+async def read_rows(connection: Connection, fence: Fence) -> Rows:
+    """What was written since the fence was raised."""
+    twice = (fence.thread_id, fence.thread_id)
+    written = await connection.execute_fetchall(WRITTEN, twice)
+    agents = await connection.execute_fetchall(AGENTS, twice)
+    return Rows([tuple(row) for row in written], [tuple(row) for row in agents])
+
+
+def parse_rows(graph: Graph, rows: Rows) -> Standing:
+    """The messages; what cannot be read does not stand."""
+    said: list[Said] = []
+    for namespace, kind, value in rows.written:
+        try:
+            written = decode(graph, kind, value)
+        except StateUnreadable as error:
+            log.warning("A message cannot be read: %s", error)
+        else:
+            said += [Said(_path(namespace), message) for message in _messages(written)]
+    return Standing(said, dict(_names(rows.agents)))
+
+
+def _path(namespace: str) -> Namespace:
+    return tuple(namespace.split("|")) if namespace else ()
+
+
+def _messages(written: Any) -> Iterable[BaseMessage]:
+    return new_messages({"": {MESSAGES: written}})
+
+
+def _names(rows: Iterable[tuple[str, bytes]]) -> Iterable[tuple[Namespace, str]]:
+    for namespace, text in rows:
+        metadata: Mapping[str, Any] = json.loads(text)
+        if name := metadata.get("lc_agent_name"):
+            yield _path(namespace), str(name)
