@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 from redis._parsers import base, hiredis
 from redis.asyncio import Connection, ConnectionPool, SSLConnection, UnixDomainSocketConnection
 from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 if sys.version_info < (3, 11, 3):
@@ -36,7 +37,11 @@ class _Patient(AbstractConnection):
         self._patience_s = patience_s
 
     async def send_packed_command(self, *args: Any, **options: Any) -> None:
-        await _within(self._patience_s, super().send_packed_command(*args, **options))
+        try:
+            await _within(self._patience_s, super().send_packed_command(*args, **options))
+        except RuntimeError as error:
+            # uvloop's word for a line that has just been closed; no other loop says it so.
+            raise RedisConnectionError("The connection is closed.") from error
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
         # A subscription's reads have a limit of their own, after which the connection is kept.

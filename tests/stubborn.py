@@ -1,5 +1,8 @@
 """Agents that do not stop when they are told to, until a file lets them go: AGENTS=NAME=…:build."""
 
+# LangGraph's own annotations are unknown to a strict reader.
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+
 import asyncio
 import logging
 import os

@@ -127,9 +127,10 @@ async def test_a_chunk_ahead_of_its_turn_is_not_taken(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:
     turn = await start(turns, claims)
-    before = stored(valkey)
     assert await claims.publish(turn, entry(4, text(turn, "early"))) == (1, False)
-    assert stored(valkey) == before
+    assert await claims.finish(turn, 4, done(turn), None) == ("behind", 1)
+    assert await turns.read(turn.turn_id) == turn
+    assert len(log_of(valkey, turn.turn_id)) == 1
 
 
 async def test_an_earlier_claim_may_write_no_more(

@@ -6,7 +6,7 @@ import pytest
 
 from shared.chunks import Chunk, Text
 from shared.errors import Fenced
-from tests.far_side import TURN, FarSide, busy, say, use
+from tests.far_side import LOG, TURN, FarSide, busy, say, use
 from tests.until import until
 from worker import publisher
 from worker.publisher import open_publisher
@@ -19,7 +19,7 @@ def far() -> FarSide:
 
 async def test_chunks_arrive_in_order_with_their_numbers(far: FarSide) -> None:
     put = [use(str(number)) for number in range(20)]
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         for chunk in put:
             line.put(chunk)
     assert far.chunks == put
@@ -27,7 +27,7 @@ async def test_chunks_arrive_in_order_with_their_numbers(far: FarSide) -> None:
 
 
 async def test_nothing_put_is_nothing_sent(far: FarSide) -> None:
-    async with open_publisher(far, TURN, far.cancel):
+    async with open_publisher(far, TURN, LOG, far.cancel):
         pass
     assert far.sent == {}
 
@@ -36,7 +36,7 @@ async def test_text_goes_out_at_once_and_then_by_the_frame(
     far: FarSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publisher, "FRAME_S", 3600)
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         line.put(say("now"))
         await until(lambda: far.contents == ["now"])
         line.put(say("with"))
@@ -48,7 +48,7 @@ async def test_text_goes_out_at_once_and_then_by_the_frame(
 
 
 async def test_text_of_a_slow_model_is_not_held_back(far: FarSide) -> None:
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         for number in range(5):
             line.put(say(f"{number}"))
             await until(lambda: "".join(far.contents).endswith(f"{number}"))  # noqa: B023
@@ -93,7 +93,7 @@ async def test_what_was_put_before_a_failure_is_still_told(far: FarSide) -> None
 
 async def test_a_claim_that_is_not_the_last_stops_at_the_end(far: FarSide) -> None:
     async def publish() -> None:
-        async with open_publisher(far, TURN, far.cancel) as line:
+        async with open_publisher(far, TURN, LOG, far.cancel) as line:
             line.put(use("one"))
             line.put(use("two"))
 
@@ -106,7 +106,7 @@ async def test_a_claim_that_is_not_the_last_stops_at_the_end(far: FarSide) -> No
 
 async def test_a_claim_that_is_not_the_last_stops_whoever_puts(far: FarSide) -> None:
     async def publish() -> None:
-        async with open_publisher(far, TURN, far.cancel) as line:
+        async with open_publisher(far, TURN, LOG, far.cancel) as line:
             while True:
                 line.put(use("ls"))
                 await asyncio.sleep(0)

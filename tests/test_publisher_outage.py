@@ -10,9 +10,9 @@ from shared.claims import Claims
 from shared.record import TurnRecord
 from shared.redis import open_redis
 from shared.turns import Turns
-from tests.far_side import TURN, FarSide, say, use
+from tests.far_side import LOG, TURN, FarSide, say, use
 from tests.redis_seen import log_of, looking
-from tests.turns_made import LIFETIMES, start
+from tests.turns_made import LIFETIMES, entry, queued, start
 from tests.until import until
 from tests.valkey import run_valkey, valkey_url
 from worker import insist
@@ -31,7 +31,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[repo
 
 async def test_nothing_is_lost_or_doubled_while_redis_is_away(far: FarSide) -> None:
     far.outages = 3
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         for number in range(50):
             if number == 25:
                 await until(lambda: not far.outages)
@@ -43,7 +43,7 @@ async def test_nothing_is_lost_or_doubled_while_redis_is_away(far: FarSide) -> N
 
 
 async def test_what_redis_lost_is_sent_again(far: FarSide) -> None:
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         for name in ("one", "two", "three"):
             line.put(use(name))
         await until(lambda: len(far.chunks) == 3)
@@ -52,9 +52,42 @@ async def test_what_redis_lost_is_sent_again(far: FarSide) -> None:
     assert far.contents == ["one", "two", "three", "four"]
 
 
+async def test_a_redis_that_has_forgotten_the_turn_is_given_all_of_it_again(far: FarSide) -> None:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
+        for name in ("one", "two"):
+            line.put(use(name))
+        await until(lambda: len(far.chunks) == 2)
+        far.forget()
+        line.put(use("three"))
+    assert far.contents == ["one", "two", "three"]
+    assert far.revived == ["running"]
+
+
+async def test_it_is_given_it_too_when_the_turn_has_nothing_to_say(far: FarSide) -> None:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
+        line.put(use("one"))
+        line.put(use("two"))
+        await until(lambda: len(far.chunks) == 2)
+        far.forget()
+        line.probe()
+        await until(lambda: far.contents == ["one", "two"])
+        assert far.revived == ["running"]
+
+
+async def test_whoever_asks_hears_of_a_cancel(far: FarSide) -> None:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
+        line.probe()
+        await until(lambda: far.sent)
+        assert far.heard_cancels == 0
+        far.cancelling = True
+        line.probe()
+        await until(lambda: far.heard_cancels)
+    assert far.contents == []
+
+
 async def test_a_chunk_that_was_sent_never_changes(far: FarSide) -> None:
     # A follower that has it drops it when it comes again, with whatever it says more.
-    async with open_publisher(far, TURN, far.cancel) as line:
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
         line.put(use("one"))
         line.put(say("two"))
         await until(lambda: len(far.chunks) == 2)
@@ -73,7 +106,7 @@ async def test_a_cancelled_publisher_ends_at_once(far: FarSide) -> None:
     far.outages = 1_000_000
 
     async def publish() -> None:
-        async with open_publisher(far, TURN, far.cancel) as line:
+        async with open_publisher(far, TURN, LOG, far.cancel) as line:
             line.put(use("ls"))
             await asyncio.Event().wait()
 
@@ -89,7 +122,7 @@ async def test_a_real_outage_loses_and_doubles_nothing() -> None:
     gone = asyncio.Event()
 
     async def publish(claims: Claims, turn: TurnRecord) -> None:
-        async with open_publisher(claims, turn, lambda: None) as line:
+        async with open_publisher(claims, turn, [entry(1, queued(turn))], lambda: None) as line:
             line.put(say("before "))
             await gone.wait()
             for number in range(20):

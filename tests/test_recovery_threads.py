@@ -1,25 +1,30 @@
 """What a worker that follows one that died does with the threads and ends that it left behind."""
 
 import pytest
+from msgspec.structs import replace
 
 from shared import keys
 from shared.claims import Claims
+from shared.lane import Lane
 from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
 from tests.memory import OURS, Rows, put, rows
 from tests.redis_seen import RedisSeen, log_of
-from tests.turns_made import LIFETIMES, accept, claim, done, start
+from tests.turns_made import LIFETIMES, accept, claim, done, entry, start, text
 from worker import rollback
 from worker.checkpoints import TurnSaver
 from worker.conclusion import Account, Outcome
 from worker.ending import Ending
 from worker.failures import ROLLBACK_FAILED
 from worker.memory import Memory
-from worker.recovery import recover
+from worker.recovery import Recovery
 from worker.rollback import RestoreFailed
-from worker.settlement import tell, undo
+from worker.settings import WorkerSettings
+from worker.settlement import undo
 from worker.tally import Tally
+from worker.telling import tell_later
+from worker.turns import TurnRunner
 
 UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
 LOWERED: Rows = {"open_turns": [], "fenced_checkpoints": [], "fenced_writes": [], "outbox": []}
@@ -39,7 +44,12 @@ async def begin(saver: TurnSaver, turn: TurnRecord) -> Memory:
 
 
 async def restart(redis: Redis, saver: TurnSaver) -> None:
-    await recover(Claims(redis, LIFETIMES), Memory(saver, {}))
+    claims, lane = Claims(redis, LIFETIMES), Lane(redis, LIFETIMES)
+    await Recovery(lane, claims, Memory(saver, {})).start()
+
+
+async def everything(saver: TurnSaver) -> Rows:
+    return await rows(saver, "checkpoints", "writes", *OURS)
 
 
 async def outcomes(saver: TurnSaver) -> list[str]:
@@ -49,36 +59,55 @@ async def outcomes(saver: TurnSaver) -> list[str]:
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
-async def test_an_open_turn_is_undone(
-    turns: Turns,
-    claims: Claims,
-    redis: Redis,
-    valkey: RedisSeen,
-    saver: TurnSaver,
-    cancelled: bool,
+async def test_an_open_turn_is_left_to_the_next_claim(
+    turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver, cancelled: bool
 ) -> None:
     turn = await start(turns, claims)
     await begin(saver, turn)
     if cancelled:
         await turns.cancel(turn.turn_id)
+    left, before = await turns.read(turn.turn_id), await everything(saver)
+    await restart(redis, saver)
+    assert await turns.read(turn.turn_id) == left
+    assert await everything(saver) == before
+
+
+async def test_an_open_turn_is_there_again_that_redis_has_forgotten(
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen, saver: TurnSaver
+) -> None:
+    turn = await start(turns, claims, idempotency_key="key", body_hash="hash")
+    await begin(saver, turn)
+    before = await everything(saver)
+    valkey.flushall()
+    await restart(redis, saver)
+    assert await turns.read(turn.turn_id) == replace(turn, status="queued")
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued"]
+    assert valkey.get(keys.idempotency("key")) == f"{turn.turn_id} hash".encode()
+    assert await everything(saver) == before
+    taken = await claim(Claims(redis, LIFETIMES), turn)
+    assert (taken.attempt, taken.claim, taken.thread_id) == (1, 2, turn.thread_id)
+
+
+async def test_an_open_turn_that_cannot_be_read_any_more_is_undone(
+    turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver
+) -> None:
+    await begin(saver, await start(turns, claims))
+    await saver.conn.execute("UPDATE open_turns SET record = '{'")
+    await saver.conn.commit()
     await restart(redis, saver)
     assert await rows(saver) == UNTOUCHED
     assert await rows(saver, *LOWERED) == LOWERED
-    ended = await turns.read(turn.turn_id)
-    assert ended.status == ("cancelled" if cancelled else "error")
-    assert (ended.error.code if ended.error else None) == (None if cancelled else "worker_lost")
-    assert log_of(valkey, turn.turn_id)[-1]["type"] == ended.status
-    assert await outcomes(saver) == [ended.status]
 
 
-async def test_a_turn_is_undone_that_redis_has_forgotten(
-    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen, saver: TurnSaver
+async def test_what_an_ended_turn_has_left_is_undone(
+    turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver
 ) -> None:
-    await begin(saver, await start(turns, claims))
-    valkey.flushall()
+    turn = await start(turns, claims)
+    await begin(saver, turn)
+    await claims.finish(turn, turn.seq + 1, done(turn), None)
     await restart(redis, saver)
     assert await rows(saver) == UNTOUCHED
-    assert await outcomes(saver) == ["error"]
+    assert await rows(saver, *LOWERED) == LOWERED
 
 
 async def test_an_end_is_told_that_redis_has_not_heard(
@@ -86,11 +115,12 @@ async def test_an_end_is_told_that_redis_has_not_heard(
 ) -> None:
     turn = await start(turns, claims)
     memory = await begin(saver, turn)
-    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    unsent = [entry(2, text(turn, "last words"))]
+    await memory.commit(Ending(turn=turn, chunk=done(turn), unsent=unsent))
     await turns.cancel(turn.turn_id)  # too late
     await restart(redis, saver)
     assert (await turns.read(turn.turn_id)).status == "done"
-    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
+    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "text", "done"]
     assert await rows(saver) != UNTOUCHED
     assert await rows(saver, *LOWERED) == LOWERED
 
@@ -101,7 +131,8 @@ async def test_an_end_is_told_once(
     turn = await start(turns, claims)
     memory = await begin(saver, turn)
     await memory.commit(ending := Ending(turn=turn, chunk=done(turn)))
-    await claims.finish(turn, ending.chunk, None)  # and killed before the outbox is cleared
+    # And killed before the outbox is cleared.
+    await claims.finish(turn, turn.seq + 1, ending.chunk, None)
     await restart(redis, saver)
     assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued", "done"]
     assert await rows(saver, *LOWERED) == LOWERED
@@ -120,7 +151,7 @@ async def test_a_thread_that_could_not_be_restored_is_tried_again(
     with monkeypatch.context() as patched:
         patched.setattr(rollback, "restore", fail_to_restore)
         account = Account(turn, Tally(), lambda: 1)
-        await tell(claims, memory, await undo(memory, account, Outcome()))
+        await tell_later(claims, memory, await undo(memory, account, Outcome()))
         valkey.delete(keys.quarantined())  # Redis may have forgotten it
         await restart(redis, saver)
         assert valkey.smembers(keys.quarantined()) == {turn.thread_id.encode()}
@@ -142,6 +173,7 @@ async def test_a_turn_that_ended_stays_so_when_redis_has_forgotten_that(
     before = await rows(saver)
     await claim(Claims(redis, LIFETIMES), turn)  # the claim that Redis knows is another one
     await restart(redis, saver)
+    await TurnRunner(Claims(redis, LIFETIMES), memory, {}, WorkerSettings()).run(turn.turn_id)
     assert await rows(saver) == before
     assert (await turns.read(turn.turn_id)).status == "done"
     assert await rows(saver, *LOWERED) == LOWERED
@@ -151,7 +183,9 @@ async def test_whatever_it_finds_is_in_order_after_twice(
     turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver
 ) -> None:
     await begin(saver, await start(turns, claims))
+    memory = await begin(saver, ended := await start(turns, claims))
+    await memory.commit(Ending(turn=ended, chunk=done(ended)))
     await restart(redis, saver)
-    before = await rows(saver, "checkpoints", "writes", *OURS)
+    before = await everything(saver)
     await restart(redis, saver)
-    assert await rows(saver, "checkpoints", "writes", *OURS) == before
+    assert await everything(saver) == before

@@ -9,6 +9,7 @@ import pytest
 from shared.chunks import Cancelled, Done, Error
 from shared.claims import Claims
 from shared.errors import Fenced, Quarantined
+from shared.lane import Lane
 from shared.redis import Redis
 from shared.turns import Turns
 from tests.memory import Rows, put, rows
@@ -19,8 +20,9 @@ from worker.conclusion import CANCELLED, DONE, Account, Outcome
 from worker.failures import ROLLBACK_FAILED
 from worker.memory import Memory
 from worker.rollback import RestoreFailed
-from worker.settlement import abandon, keep, lift, tell, undo
+from worker.settlement import abandon, keep, lift, undo
 from worker.tally import Tally
+from worker.telling import tell_later
 
 TURN = claimed_turn()
 ACCOUNT = Account(TURN, Tally(), lambda: 1.5)
@@ -135,19 +137,19 @@ async def accepted_and_claimed(turns: Turns, claims: Claims, **changes: Any) -> 
 
 
 async def test_a_quarantined_thread_takes_no_turn(
-    turns: Turns, claims: Claims, saver: TurnSaver
+    turns: Turns, claims: Claims, lane: Lane, saver: TurnSaver
 ) -> None:
     memory = Memory(saver, {})
     account = await accepted_and_claimed(turns, claims, thread_id="broken")
     await memory.write_down(ending := account.conclude(Outcome(ROLLBACK_FAILED)))
-    await tell(claims, memory, ending)
+    await tell_later(claims, memory, ending)
     assert await memory.untold() == []
     for retry_of in ("", account.turn.turn_id):
         with pytest.raises(Quarantined, match="broken"):
             await accept(turns, thread_id="broken", retry_of=retry_of)
     await accept(turns, thread_id="sound")
 
-    await claims.set_quarantined([])
+    await lane.set_quarantined([])
     await accept(turns, thread_id="broken")
 
 
@@ -159,5 +161,5 @@ async def test_an_end_that_redis_refuses_stays_in_the_outbox(
     await claim(Claims(redis, LIFETIMES), account.turn)
     await memory.write_down(ending := account.conclude(DONE))
     with pytest.raises(Fenced):
-        await tell(claims, memory, ending)
+        await tell_later(claims, memory, ending)
     assert await memory.untold() == [ending]

@@ -1,0 +1,21 @@
+"""A line that was just closed, as uvloop tells of it."""
+
+from typing import Any, cast
+
+import pytest
+import uvloop
+
+from shared.errors import RedisAway
+from shared.redis import open_redis, redis_errors
+
+
+def test_what_is_sent_into_a_closed_line_finds_redis_away(redis_url: str) -> None:
+    async def send() -> None:
+        async with open_redis(redis_url) as redis:
+            connection = await cast(Any, redis.connection_pool).get_connection()
+            connection._writer.transport.abort()
+            with pytest.raises(RedisAway), redis_errors():
+                await connection.send_command("PING")
+            assert not connection.is_connected
+
+    uvloop.run(send())
