@@ -1,5 +1,6 @@
 """A line that was just closed, as uvloop tells of it."""
 
+import asyncio
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ def test_what_is_sent_into_a_closed_line_finds_redis_away(redis_url: str) -> Non
         async with open_redis(redis_url) as redis:
             connection = await cast(Any, redis.connection_pool).get_connection()
             connection._writer.transport.abort()
+            await asyncio.sleep(0)
             with pytest.raises(RedisAway), redis_errors():
                 await connection.send_command("PING")
             assert not connection.is_connected

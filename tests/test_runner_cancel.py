@@ -1,40 +1,19 @@
 """A running turn is cancelled, at each moment at which that is decided."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import pytest
-from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
 
 from shared.claims import Claims
-from shared.errors import Fenced
-from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
 from tests.memory import Rows, graph_of, rows
-from tests.redis_seen import RedisSeen, log_of
-from tests.turns_made import LIFETIMES, accept, claim, text
-from tests.until import until
+from tests.runners import Held, after, begin
+from tests.turns_made import LIFETIMES, accept, claim
 from worker.checkpoints import TurnSaver
 from worker.memory import Memory
 from worker.settings import WorkerSettings
 from worker.turns import TurnRunner
 
 UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
-
-
-class Held:
-    """An agent that says something and then waits until it is let go."""
-
-    def __init__(self) -> None:
-        self.begun = 0
-        self.free = asyncio.Event()
-
-    async def answer(self, _: MessagesState) -> dict[str, Any]:
-        self.begun += 1
-        await self.free.wait()
-        return {"messages": [("ai", "hi")]}
 
 
 @pytest.fixture
@@ -54,26 +33,6 @@ async def runner(redis: Redis, saver: TurnSaver, memory: Memory, held: Held) -> 
     return TurnRunner(Claims(redis, LIFETIMES), memory, agents, settings)
 
 
-async def begin(runner: TurnRunner, turn: TurnRecord, held: Held) -> asyncio.Task[None]:
-    running = asyncio.create_task(runner.run(turn.turn_id))
-    await until(lambda: held.begun)
-    return running
-
-
-def after(
-    monkeypatch: pytest.MonkeyPatch, memory: Memory, name: str, also: Callable[[], Awaitable[Any]]
-) -> None:
-    """Has `also` happen right after the memory has done `name`."""
-    whole = getattr(memory, name)
-
-    async def do(*args: Any) -> Any:
-        answer = await whole(*args)
-        await also()
-        return answer
-
-    monkeypatch.setattr(memory, name, do)
-
-
 async def test_the_word_of_a_cancel_ends_the_turn(
     turns: Turns, runner: TurnRunner, held: Held, saver: TurnSaver
 ) -> None:
@@ -88,15 +47,14 @@ async def test_the_word_of_a_cancel_ends_the_turn(
     assert await rows(saver) == UNTOUCHED
 
 
-async def test_a_word_that_was_lost_is_looked_for(
+async def test_a_word_that_was_lost_is_asked_for(
     turns: Turns, runner: TurnRunner, held: Held
 ) -> None:
-    await runner.look_for_cancel()  # nothing has ever run
+    runner.probe()  # nothing has ever run
     running = await begin(runner, turn := await accept(turns), held)
-    await runner.look_for_cancel()
-    assert not running.done()
     await turns.cancel(turn.turn_id)
-    await runner.look_for_cancel()
+    assert not running.done()
+    runner.probe()
     await running
     assert (await turns.read(turn.turn_id)).status == "cancelled"
 
@@ -180,26 +138,3 @@ async def test_a_time_limit_is_no_cancel(
     assert ended.error
     assert (ended.status, ended.error.code) == ("error", "timeout")
     assert await rows(saver) == UNTOUCHED
-
-
-async def test_a_turn_that_ended_is_told_and_not_run_again_when_redis_forgot(
-    turns: Turns, redis: Redis, valkey: RedisSeen, runner: TurnRunner, held: Held, memory: Memory
-) -> None:
-    held.free.set()
-    turn = await accept(turns)
-    others = Claims(redis, LIFETIMES)
-    committed = memory.commit
-
-    async def commit(ending: Any) -> None:
-        await committed(ending)
-        mine = await claim(others, turn)  # as if the claim before had been forgotten
-        await others.publish(mine, entry(mine.seq + 1, text(mine, "a trace of it")))
-
-    memory.commit = commit
-    with pytest.raises(Fenced):
-        await runner.run(turn.turn_id)
-    await runner.run(turn.turn_id)
-    assert held.begun == 1
-    assert (await turns.read(turn.turn_id)).status == "done"
-    assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)][-1] == "done"
-    assert await memory.untold() == []

@@ -6,13 +6,20 @@ import logging
 from shared.chunks import RewindReason
 from shared.errors import Fenced
 from worker.conclusion import Outcome
-from worker.failures import ROLLBACK_FAILED, ThreadQuarantined, explain, log_failure
+from worker.failures import (
+    ROLLBACK_FAILED,
+    AgentBroke,
+    ThreadQuarantined,
+    explain,
+    log_failure,
+)
 from worker.memory import Memory
 from worker.rewind import set_right
 from worker.rollback import RestoreFailed
 from worker.run import Run, drive, read_input
 from worker.settlement import NOT_SAVED, UNUSABLE
 from worker.standing import NOTHING, Standing
+from worker.state import StateUnreadable
 from worker.translate import Translator
 
 log = logging.getLogger(__name__)
@@ -28,6 +35,9 @@ async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Ou
     except UNUSABLE as error:
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
         return NOT_SAVED
+    except StateUnreadable as error:
+        log.error("Turn %s cannot be gone on with: %s", run.turn.turn_id, error)
+        return Outcome(AgentBroke(error).failure)
     except (ThreadQuarantined, RestoreFailed) as error:
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, type(error).__name__)
         return Outcome(ROLLBACK_FAILED)
@@ -46,7 +56,7 @@ async def break_off(run: Run, memory: Memory) -> None:
     """Tells followers what of the turn stands, once nothing more of it is written."""
     try:
         standing = await memory.standing(run.turn)
-    except UNUSABLE as error:  # then the next run tells them
+    except (*UNUSABLE, StateUnreadable) as error:  # then the next run tells them
         log.error("What stands of turn %s is not known: %s", run.turn.turn_id, error)
     else:
         _tell_what_stands(run, standing, run.translator.begin_anew(), "worker_stopped")

@@ -27,8 +27,8 @@ from worker.fence import (
 from worker.gate import OpenTurn
 from worker.graph import Graph
 from worker.seal import is_long, seal
-from worker.standing import NOTHING, Rows, Standing, parse_rows, read_rows
-from worker.state import count_messages, seal_head
+from worker.standing import NOTHING, Standing, parse_rows, read_rows
+from worker.state import count_messages, read_messages, seal_head
 from worker.transaction import Connection, look, transact
 
 NOWHERE = "none"
@@ -65,15 +65,16 @@ class Memory:
         return landed
 
     async def standing(self, turn: TurnRecord) -> Standing:
-        """What the turn has written so far; nothing is under way when it is read."""
-        graph = self._agents.get(turn.agent)
+        """What the turn has written so far; nothing is under way when it is read.
 
-        async def work(connection: Connection) -> Rows | None:
-            fence = await find_fence(connection, turn.thread_id)
-            return await read_rows(connection, fence) if fence else None
-
-        rows = await look(self._saver, work)
-        return parse_rows(graph, rows) if graph and rows else NOTHING
+        Raises StateUnreadable.
+        """
+        fence, graph = await self.fence_of(turn.thread_id), self._agents.get(turn.agent)
+        if not (fence and graph):
+            return NOTHING
+        rows = await look(self._saver, lambda connection: read_rows(connection, fence))
+        before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE)
+        return parse_rows(graph, rows, [message.id for message in before])
 
     async def drain(self) -> None:
         """Lets nothing more be put, and returns when nothing is under way."""

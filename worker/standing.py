@@ -5,7 +5,7 @@ Those of pending writes and of sub-agents too: LangGraph goes on from all of the
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from aiosqlite import Connection
@@ -15,13 +15,16 @@ from worker.fence import Fence
 from worker.graph import Graph, Namespace, new_messages
 from worker.state import MESSAGES, StateUnreadable, decode
 
-# In the order in which they were written; SQLite numbers rows upwards.
+# In the order in which they were written; SQLite numbers rows upwards. What a graph was given is
+# not what it said: the first step, on a checkpoint of the input, takes that over.
 WRITTEN = f"""
-SELECT checkpoint_ns, type, value FROM writes
+SELECT writes.checkpoint_ns, writes.type, value FROM writes
+JOIN checkpoints USING (thread_id, checkpoint_ns, checkpoint_id)
 WHERE thread_id = ? AND channel = '{MESSAGES}'
+  AND json_extract(CAST(metadata AS TEXT), '$.source') <> 'input'
   AND (checkpoint_ns, checkpoint_id, task_id, idx) NOT IN
       (SELECT checkpoint_ns, checkpoint_id, task_id, idx FROM fenced_writes WHERE thread_id = ?)
-ORDER BY rowid
+ORDER BY writes.rowid
 """
 AGENTS = """
 SELECT checkpoint_ns, metadata FROM checkpoints
@@ -64,16 +67,22 @@ async def read_rows(connection: Connection, fence: Fence) -> Rows:
     return Rows([tuple(row) for row in written], [tuple(row) for row in agents])
 
 
-def parse_rows(graph: Graph, rows: Rows) -> Standing:
-    """The messages; what cannot be read does not stand."""
+def parse_rows(graph: Graph, rows: Rows, before: Collection[str]) -> Standing:
+    """The messages, each once; what cannot be read does not stand.
+
+    `before`: ids of those that the thread had before the turn, which a step may write again.
+    """
     said: list[Said] = []
+    seen = set(before)
     for namespace, kind, value in rows.written:
         try:
             written = decode(graph, kind, value)
         except StateUnreadable as error:
             log.warning("A message cannot be read: %s", error)
         else:
-            said += [Said(_path(namespace), message) for message in _messages(written)]
+            new = [message for message in _messages(written) if message.id not in seen]
+            said += [Said(_path(namespace), message) for message in new]
+            seen |= {message.id for message in new if message.id}
     return Standing(said, dict(_names(rows.agents)))
 
 

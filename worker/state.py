@@ -12,7 +12,7 @@ come back as plain dicts, and be stored so.
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import json
-from collections.abc import Collection, Generator
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -41,16 +41,26 @@ async def count_messages(
 
     `pending`: only those of these tasks and channels. Raises StateUnreadable.
     """
+    return len(await read_messages(graph, thread_id, checkpoint_id, pending))
+
+
+async def read_messages(
+    graph: Graph,
+    thread_id: str,
+    checkpoint_id: str = "",
+    pending: Collection[tuple[str, str]] | None = None,
+) -> Sequence[Any]:
+    """Those messages; raises StateUnreadable."""
     saver = graph.checkpointer
     if not isinstance(saver, TurnSaver) or MESSAGES not in graph.channels:
-        return 0
+        return []
     place = {"thread_id": thread_id, "checkpoint_ns": ""}
     if checkpoint_id:
         place["checkpoint_id"] = checkpoint_id
     with _their_code():
         saved = await saver.aget_tuple({"configurable": place})
         if saved is None:
-            return 0
+            return []
         specs = {MESSAGES: graph.channels[MESSAGES]}
         channels, _ = await achannels_from_checkpoint(
             specs, saved.checkpoint, saver=saver, config=saved.config
@@ -62,7 +72,7 @@ async def count_messages(
                 if channel == MESSAGES and (pending is None or (task, channel) in pending)
             ]
         )
-        return len(channels[MESSAGES].get()) if channels[MESSAGES].is_available() else 0
+        return channels[MESSAGES].get() if channels[MESSAGES].is_available() else []
 
 
 def is_state(channel: str) -> bool:

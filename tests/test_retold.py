@@ -1,0 +1,128 @@
+"""What a turn told as it ran is what is told of it from the database, for graphs of any kind."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.graph import MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs]
+from msgspec.structs import replace
+
+from shared.chunks import Chunk, Interruption, Rewind, ToolResult
+from tests.memory import Node, working_for
+from tests.parts_made import CAT, LS, calling, result
+from tests.turns_made import claimed_turn, done, entry, queued
+from worker.checkpoints import TurnSaver
+from worker.ending import Ending
+from worker.graph import Graph, stream_parts
+from worker.memory import Memory
+from worker.rewind import set_right
+from worker.standing import Standing
+from worker.translate import Translator
+
+TURN = claimed_turn()
+F1 = pytest.mark.xfail(reason="messages that stand twice in the database are told twice")
+
+
+def say(*messages: AnyMessage) -> Node:
+    """A step that says this, whoever has spoken before."""
+
+    async def answer(_: MessagesState) -> dict[str, Any]:
+        return {"messages": [message.model_copy() for message in messages]}
+
+    return answer
+
+
+async def edit(state: MessagesState) -> dict[str, Any]:
+    """As a middleware does that writes the last message again."""
+    last = state["messages"][-1]
+    return {"messages": [last.model_copy(update={"additional_kwargs": {"edited": True}})]}
+
+
+def chain(saver: TurnSaver | None, *nodes: Node | Graph) -> Graph:
+    """One step after the other."""
+    graph: Any = StateGraph(MessagesState)
+    names = [f"step-{number}" for number, _ in enumerate(nodes)]
+    for name, node in zip(names, nodes, strict=True):
+        graph.add_node(name, node)
+    graph.set_entry_point(names[0])
+    for before, after in pairwise(names):
+        graph.add_edge(before, after)
+    return graph.compile(checkpointer=saver)
+
+
+HELLO, BYE = say(AIMessage("Hello")), say(AIMessage("Bye"))
+
+GRAPHS: dict[str, Callable[[TurnSaver], Graph]] = {
+    "steps": lambda saver: chain(saver, HELLO, BYE),
+    "tools": lambda saver: chain(
+        *(saver, say(calling(LS, CAT))),
+        *(say(result("a"), result("b", "c2", name="cat")), BYE),
+    ),
+    "a step that edits": lambda saver: chain(saver, HELLO, edit, BYE),
+    "a graph as a step": lambda saver: chain(saver, BYE, chain(None, HELLO), BYE),
+}
+MARKS = {"a step that edits": F1, "a graph as a step": F1}
+
+
+class Ran(NamedTuple):
+    """`told`: while it ran. `standing`: what the database holds before the turn ends."""
+
+    told: list[Chunk]
+    standing: Standing
+
+
+async def run(saver: TurnSaver, graph: Graph, *given: AnyMessage, turn_id: str = "turn") -> Ran:
+    """The turn from its begin to its end."""
+    turn = claimed_turn(turn_id=turn_id)
+    memory, translator = Memory(saver, {"chat": graph}), Translator(turn_id, 2000)
+    await memory.begin(turn)
+    with working_for(saver, turn_id):
+        parts = stream_parts(
+            graph, {"messages": list(given)}, {"configurable": {"thread_id": "thread"}}
+        )
+        told = [chunk async for part in parts for chunk in translator.translate(part)]
+    memory.gate.close()
+    standing = await memory.standing(turn)
+    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    return Ran(told, standing)
+
+
+def retell(standing: Standing, *told: Chunk) -> list[Chunk]:
+    """What is told to followers that hold this."""
+    log = [entry(seq, chunk) for seq, chunk in enumerate((queued(TURN), *told), 1)]
+    return set_right(log, standing, Translator("turn", 2000), "worker_lost", 2)
+
+
+def rewind(to_seq: int) -> Rewind:
+    return Rewind(turn_id="turn", metadata=Interruption(to_seq, "worker_lost"))
+
+
+def less_times(told: list[Chunk]) -> list[Chunk]:
+    """A result that is told again does not say how long it took."""
+    return [_less_time(chunk) if isinstance(chunk, ToolResult) else chunk for chunk in told]
+
+
+def _less_time(chunk: ToolResult) -> ToolResult:
+    return replace(chunk, metadata=replace(chunk.metadata, elapsed_s=None))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, marks=MARKS.get(name, ()), id=name) for name, make in GRAPHS.items()],
+)
+async def test_all_of_it_stands(saver: TurnSaver, make: Callable[[TurnSaver], Graph]) -> None:
+    told, standing = await run(saver, make(saver), HumanMessage("Hi."))
+    assert told
+    assert less_times(retell(standing)) == [rewind(1), *less_times(told)]
+    assert retell(standing, *told) == [rewind(1 + len(told))]
+
+
+@F1
+async def test_what_was_said_before_is_not_told(saver: TurnSaver) -> None:
+    graph = GRAPHS["a graph as a step"](saver)
+    await run(saver, graph, HumanMessage("Hi."), turn_id="earlier")
+    given = [HumanMessage("Well?"), AIMessage("As we said:"), HumanMessage("Well?")]
+    told, standing = await run(saver, graph, *given)
+    assert retell(standing) == [rewind(1), *told]
