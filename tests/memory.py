@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -25,6 +26,18 @@ def graph_of(node: Node, saver: TurnSaver, *, again: bool = False) -> Graph:
     graph.set_entry_point("answer")
     if again:
         graph.add_edge("answer", "answer")
+    return graph.compile(checkpointer=saver)
+
+
+def chain_of(saver: TurnSaver | None, *nodes: Node | Graph) -> Graph:
+    """A graph of one step after the other."""
+    graph: Any = StateGraph(MessagesState)
+    names = [f"step-{number}" for number, _ in enumerate(nodes, 1)]
+    for name, node in zip(names, nodes, strict=True):
+        graph.add_node(name, node)
+    graph.set_entry_point(names[0])
+    for before, after in pairwise(names):
+        graph.add_edge(before, after)
     return graph.compile(checkpointer=saver)
 
 

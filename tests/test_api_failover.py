@@ -11,7 +11,7 @@ import httpx
 from api.listener import bind
 from shared import keys
 from shared.redis import Redis
-from tests.processes import run_api
+from tests.processes import WITHIN_S, run_api
 from tests.redis_seen import RedisSeen
 from tests.turn_driver import TurnDriver
 from tests.until import until
@@ -55,7 +55,7 @@ class Follower:
 async def open_apis(
     url: str, count: int
 ) -> AsyncGenerator[list[tuple[Process, httpx.AsyncClient]]]:
-    """So many API processes on one Redis, and a client of each."""
+    """So many API processes on one Redis that have come up, and a client of each."""
     async with AsyncExitStack() as stack:
         apis: list[tuple[Process, httpx.AsyncClient]] = []
         for _ in range(count):
@@ -64,8 +64,9 @@ async def open_apis(
                 process = await stack.enter_async_context(
                     run_api(listener, REDIS_URL=url, LOG_LEVEL="WARNING")
                 )
-            client = httpx.AsyncClient(base_url=base_url, timeout=30)
+            client = httpx.AsyncClient(base_url=base_url, timeout=WITHIN_S)
             apis.append((process, await stack.enter_async_context(client)))
+        await asyncio.gather(*(client.get("/health/live") for _, client in apis))
         yield apis
 
 

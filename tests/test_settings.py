@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "STEP_LIMIT": 100,
     "CHECKPOINT_DB": Path("data/checkpoints.sqlite"),
     "TOOL_PREVIEW_CHARS": 2000,
+    "ON_WORKER_LOST": "resume",
     "SYSTEM_PROMPT_FILE": None,
 }
 """As documented; what LLAMA_MODEL and LLAMA_API_KEY default to is no concern of a user."""
@@ -49,6 +50,7 @@ BAD = [
     *[("TURN_TIMEOUT_S", value) for value in ("0", "-1", "nan", "soon")],
     *[("STEP_LIMIT", value) for value in ("0", "1.5")],
     *[("TOOL_PREVIEW_CHARS", value) for value in ("-1", "all")],
+    ("ON_WORKER_LOST", "retry"),
     ("LLAMA_API_KEY", "ключ"),
 ]
 

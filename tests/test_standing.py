@@ -1,13 +1,13 @@
 """What the database holds of a turn that is not over."""
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
-from langgraph.checkpoint.base import empty_checkpoint
-from langgraph.graph import MessagesState
-from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from langgraph.checkpoint.base import CheckpointMetadata, empty_checkpoint
+from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
+from langgraph.graph.message import REMOVE_ALL_MESSAGES  # pyright: ignore[reportMissingTypeStubs]
 
 from tests.memory import graph_of, place, put, working_for
 from tests.turns_made import claimed_turn, done
@@ -43,9 +43,9 @@ async def head(memory: Memory, saver: TurnSaver) -> str:
 
 async def place_of(saver: TurnSaver, namespace: tuple[str, ...] = (), **metadata: Any) -> str:
     """A new checkpoint there; answers its id."""
+    new, known = empty_checkpoint(), cast(CheckpointMetadata, {"source": "loop", **metadata})
     with working_for(saver, "turn"):
-        new = empty_checkpoint()
-        await saver.aput(place(namespace="|".join(namespace)), new, metadata, {})  # pyright: ignore[reportArgumentType]
+        await saver.aput(place(namespace="|".join(namespace)), new, known, {})
     return new["id"]
 
 
@@ -137,6 +137,25 @@ async def test_a_value_that_cannot_be_read_does_not_stand(
         assert (await memory.standing(TURN)).said == [Said((), BYE)]
     assert "cannot be read" in caplog.text
     assert "Hello" not in caplog.text
+
+
+async def test_what_a_graph_was_given_is_not_what_it_said(
+    memory: Memory, saver: TurnSaver, head: str
+) -> None:
+    await write(saver, await place_of(saver, source="input"), [HI, HELLO])
+    helper = await place_of(saver, HELPER, source="input")
+    await write(saver, helper, [HI, HELLO], namespace=HELPER)
+    await write(saver, head, [BYE])
+    assert (await memory.standing(TURN)).said == [Said((), BYE)]
+
+
+async def test_what_is_written_again_stands_once(
+    memory: Memory, saver: TurnSaver, head: str
+) -> None:
+    await write(saver, head, [HELLO])
+    edited = HELLO.model_copy(update={"content": "Hello!"})
+    await write(saver, head, [edited, BYE], task_id="another")
+    assert (await memory.standing(TURN)).said == [Said((), HELLO), Said((), BYE)]
 
 
 async def test_there_may_be_nothing(memory: Memory, saver: TurnSaver) -> None:

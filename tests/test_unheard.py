@@ -8,7 +8,7 @@ import pytest
 from shared.chunks import type_of
 from tests.fake_llama import FakeLlama, Reply
 from tests.service import run_service
-from worker import main
+from worker import lookout
 
 
 async def hear_nothing(*_: object) -> None:
@@ -18,7 +18,7 @@ async def hear_nothing(*_: object) -> None:
 async def test_a_cancel_is_looked_for(
     redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "hear_control", hear_nothing)
+    monkeypatch.setattr(lookout, "hear_control", hear_nothing)
     async with (
         FakeLlama([Reply(content="never", gate=asyncio.Event())]) as llama,
         run_service(redis_url, llama.base_url, tmp_path) as service,

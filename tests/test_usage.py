@@ -38,4 +38,4 @@ def test_what_some_calls_stated_is_added_up() -> None:
 def test_unknown_is_none_by_default() -> None:
     silent = CallUsage(call_index=1)
     stated = {name for name in CallUsage.__struct_fields__ if getattr(silent, name) is not None}
-    assert stated == {"call_index", "partial", "agent"}
+    assert stated == {"call_index", "message_id", "partial", "agent"}

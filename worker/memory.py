@@ -73,7 +73,8 @@ class Memory:
         if not (fence and graph):
             return NOTHING
         rows = await look(self._saver, lambda connection: read_rows(connection, fence))
-        before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE)
+        pending = await look(self._saver, lambda connection: fenced_pending(connection, fence))
+        before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE, pending)
         return parse_rows(graph, rows, [message.id for message in before])
 
     async def drain(self) -> None:

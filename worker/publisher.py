@@ -27,7 +27,9 @@ FRAME_S = 0.012
 
 
 class Publisher:
-    """Use `open_publisher`. `log`: the chunks that Redis holds of the turn already."""
+    """Use `open_publisher`. `log`: the chunks that Redis holds of the turn already; `unsent`: those
+    that come behind, which an earlier publisher has not heard to be there.
+    """
 
     sending: asyncio.Task[None]
     """Ends before the turn only when it fails."""
@@ -38,13 +40,15 @@ class Publisher:
         turn: TurnRecord,
         log: Sequence[Entry],
         cancel: Callable[[], None],
+        unsent: Sequence[Entry] = (),
     ) -> None:
         self._claims = claims
         self._turn = turn
         self._cancel = cancel
         # From the first attempt to send it a chunk is what it is: Redis may have it although it did
         # not answer.
-        self._numbered = list(log)
+        behind = [entry._replace(seq=seq) for seq, entry in enumerate(unsent, len(log) + 1)]
+        self._numbered = [*log, *behind]
         self._sent = len(log)
         self._chunks: list[Chunk] = []
         self._probing = False
@@ -157,14 +161,18 @@ def _number(seq: int, chunk: Chunk) -> Entry:
 
 @asynccontextmanager
 async def open_publisher(
-    claims: Claims, turn: TurnRecord, log: Sequence[Entry], cancel: Callable[[], None]
+    claims: Claims,
+    turn: TurnRecord,
+    log: Sequence[Entry],
+    cancel: Callable[[], None],
+    unsent: Sequence[Entry] = (),
 ) -> AsyncGenerator[Publisher]:
     """A publisher that has sent everything when the block ends, also by an error; raises Fenced.
 
     `cancel` is called when Redis says that a person wants the turn undone. Cancelled itself, the
     publisher ends at once.
     """
-    publisher = Publisher(claims, turn, log, cancel)
+    publisher = Publisher(claims, turn, log, cancel, unsent)
     publisher.sending = sending = asyncio.create_task(publisher.send())
     try:
         yield publisher

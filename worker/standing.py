@@ -18,10 +18,10 @@ from worker.state import MESSAGES, StateUnreadable, decode
 # In the order in which they were written; SQLite numbers rows upwards. What a graph was given is
 # not what it said: the first step, on a checkpoint of the input, takes that over.
 WRITTEN = f"""
-SELECT writes.checkpoint_ns, writes.type, value FROM writes
-JOIN checkpoints USING (thread_id, checkpoint_ns, checkpoint_id)
+SELECT checkpoint_ns, writes.type, value,
+       json_extract(CAST(metadata AS TEXT), '$.source') = 'input'
+FROM writes JOIN checkpoints USING (thread_id, checkpoint_ns, checkpoint_id)
 WHERE thread_id = ? AND channel = '{MESSAGES}'
-  AND json_extract(CAST(metadata AS TEXT), '$.source') <> 'input'
   AND (checkpoint_ns, checkpoint_id, task_id, idx) NOT IN
       (SELECT checkpoint_ns, checkpoint_id, task_id, idx FROM fenced_writes WHERE thread_id = ?)
 ORDER BY writes.rowid
@@ -50,9 +50,11 @@ class Standing(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """What `Standing` is made of; `written`: namespace, type and value of each write."""
+    """What `Standing` is made of; `written`: namespace, type and value of each write, and whether
+    the graph was given it.
+    """
 
-    written: list[tuple[str, str, bytes]]
+    written: list[tuple[str, str, bytes, bool]]
     agents: list[tuple[str, bytes]]
 
 
@@ -74,15 +76,11 @@ def parse_rows(graph: Graph, rows: Rows, before: Collection[str]) -> Standing:
     """
     said: list[Said] = []
     seen = set(before)
-    for namespace, kind, value in rows.written:
-        try:
-            written = decode(graph, kind, value)
-        except StateUnreadable as error:
-            log.warning("A message cannot be read: %s", error)
-        else:
-            new = [message for message in _messages(written) if message.id not in seen]
+    for namespace, kind, value, given in rows.written:
+        new = [message for message in _read(graph, kind, value) if message.id not in seen]
+        seen |= {message.id for message in new if message.id}
+        if not given:
             said += [Said(_path(namespace), message) for message in new]
-            seen |= {message.id for message in new if message.id}
     return Standing(said, dict(_names(rows.agents)))
 
 
@@ -90,8 +88,13 @@ def _path(namespace: str) -> Namespace:
     return tuple(namespace.split("|")) if namespace else ()
 
 
-def _messages(written: Any) -> Iterable[BaseMessage]:
-    return new_messages({"": {MESSAGES: written}})
+def _read(graph: Graph, kind: str, value: bytes) -> list[BaseMessage]:
+    try:
+        written = decode(graph, kind, value)
+    except StateUnreadable as error:
+        log.warning("A message cannot be read: %s", error)
+        return []
+    return list(new_messages({"": {MESSAGES: written}}))
 
 
 def _names(rows: Iterable[tuple[str, bytes]]) -> Iterable[tuple[Namespace, str]]:

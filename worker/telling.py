@@ -2,7 +2,6 @@
 
 import logging
 
-from shared import chunks
 from shared.claims import Claims
 from shared.record import ENDED, TurnRecord
 from shared.stream import Entry
@@ -36,9 +35,9 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
         return
     await insist(lambda: claims.revive(turn, "running"))
     told = await insist(lambda: claims.read_log(turn.turn_id))
-    async with open_publisher(claims, turn, told, _ignore) as publisher:
-        for entry in _find_missing(told, ending.unsent):
-            publisher.put(chunks.decode(entry.body))
+    missing = _find_missing(told, ending.unsent)
+    async with open_publisher(claims, turn, told, _ignore, missing) as publisher:
+        publisher.close()
     await tell(claims, memory, ending, publisher)
 
 

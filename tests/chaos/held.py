@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from shared.chunks import Chunk, Done, Text, ToolResult, ToolUse, Usage, type_of
+from shared.chunks import Chunk, Done, Rewind, Text, ToolResult, ToolUse, Usage, type_of
 from shared.usage import CallUsage, add_up
 from tests.following import standing
 
@@ -51,6 +51,12 @@ def hold(seen: Iterable[tuple[int, Chunk]]) -> Held:
         usage=[it.metadata for it in chunks if isinstance(it, Usage)],
         end=type_of(chunks[-1]),
     )
+
+
+def count_void(seen: Sequence[tuple[int, Chunk]]) -> int:
+    """How many chunks a rewind has taken back."""
+    rewinds = sum(isinstance(chunk, Rewind) for _, chunk in seen)
+    return len(seen) - rewinds - len(standing(seen))
 
 
 def _texts(chunks: list[Chunk]) -> list[tuple[Agent, str]]:

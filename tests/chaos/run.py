@@ -11,6 +11,7 @@ from random import Random
 
 from shared import keys
 from tests.chaos.checks import check
+from tests.chaos.held import count_void
 from tests.chaos.history import History, Told
 from tests.chaos.parts import Parts
 from tests.chaos.people import People, gather_people
@@ -41,19 +42,22 @@ OPEN_TABLES = ("open_turns", "fenced_checkpoints", "fenced_writes", "outbox")
 
 @dataclass
 class Result:
-    """`strikes` by kind, `ends` by status; `faults`: what was wrong, none if all is well."""
+    """`strikes` by kind, `ends` by status; `void`: chunks that a rewind took back; `faults`: what
+    was wrong, none if all is well.
+    """
 
     turns: int
     seed: int
     strikes: Counter[str] = field(default_factory=Counter[str])
     ends: Counter[str] = field(default_factory=Counter[str])
+    void: int = 0
     faults: list[str] = field(default_factory=list[str])
     seconds: float = 0.0
 
     def __str__(self) -> str:
         return (
             f"{self.turns} turns, seed {self.seed}: {_listed(self.strikes)};"
-            f" {_listed(self.ends)}; {self.seconds:.0f} s"
+            f" {_listed(self.ends)}; {self.void} chunks taken back; {self.seconds:.0f} s"
         )
 
 
@@ -148,6 +152,7 @@ async def run_chaos(folder: Path, turns: int, seed: int) -> Result:
             except* (AssertionError, TimeoutError) as errors:
                 result.faults = [*run.tell_open(), *map(str, errors.exceptions), *parts.logs()]
     result.strikes, result.ends = run.strikes.counts, Counter(run.history.ends)
+    result.void = sum(count_void(turn.log) for turn in run.history.turns)
     result.seconds = time.monotonic() - began
     return result
 

@@ -12,7 +12,8 @@ PROBE = "Where are we?"
 """It shows the model all that the thread knows."""
 
 WORDS = "so it is said, and any of these words may be the last that is heard in its day."
-SPEEDS = [200, 1000, 5000]
+SPEEDS = [40, 150, 1000]
+"""Tokens per second, of some twenty: often enough a strike comes in the middle."""
 
 
 def text_of(number: int) -> str:

@@ -1,0 +1,152 @@
+"""A Redis that has been emptied is told again how turns have ended, and of their threads."""
+
+import pytest
+
+from shared import keys
+from shared.claims import Claims
+from shared.errors import AgentMismatch, Quarantined, UnknownTurn
+from shared.lane import Lane
+from shared.record import TurnRecord
+from shared.turns import Turns
+from tests.memory import Rows, put, rows
+from tests.redis_seen import RedisSeen, log_of, stored
+from tests.turns_made import LIFETIMES, accept, done, entry, failed, start, text
+from worker.checkpoints import TurnSaver
+from worker.ending import Ending
+from worker.failures import ROLLBACK_FAILED
+from worker.memory import Memory
+from worker.recovery import Recovery
+
+UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
+NOBODY = ""
+
+IsRun = pytest.mark.parametrize("is_run", [False, True])
+
+
+@pytest.fixture
+def memory(saver: TurnSaver) -> Memory:
+    return Memory(saver, {})
+
+
+@pytest.fixture
+async def recovery(lane: Lane, claims: Claims, memory: Memory) -> Recovery:
+    """Of a worker that has started, so that Redis knows what it must."""
+    recovery = Recovery(lane, claims, memory)
+    await recovery.start()
+    return recovery
+
+
+@pytest.fixture
+async def turn(
+    turns: Turns, claims: Claims, saver: TurnSaver, memory: Memory, recovery: Recovery
+) -> TurnRecord:
+    """A turn that has put something, and whose thread has its fence still."""
+    turn = await start(turns, claims)
+    await memory.begin(turn)
+    await put(saver, turn_id=turn.turn_id, thread_id=turn.thread_id)
+    memory.gate.close()
+    return turn
+
+
+@IsRun
+async def test_an_end_is_told_unless_its_runner_is_about_to(
+    turns: Turns,
+    memory: Memory,
+    recovery: Recovery,
+    valkey: RedisSeen,
+    turn: TurnRecord,
+    is_run: bool,
+) -> None:
+    unsent = [entry(2, text(turn, "hi"))]
+    await memory.commit(ending := Ending(turn=turn, chunk=done(turn), unsent=unsent))
+    valkey.flushall()
+    await recovery.refresh(turn.turn_id if is_run else NOBODY)
+    if is_run:
+        assert await memory.untold() == [ending]
+        with pytest.raises(UnknownTurn):
+            await turns.read(turn.turn_id)
+    else:
+        assert await memory.untold() == []
+        told = [chunk["type"] for chunk in log_of(valkey, turn.turn_id)]
+        assert told == ["queued", "text", "done"]
+
+
+@IsRun
+async def test_what_an_ended_turn_has_left_is_undone_unless_its_runner_may_be_at_it(
+    turns: Turns,
+    claims: Claims,
+    saver: TurnSaver,
+    recovery: Recovery,
+    valkey: RedisSeen,
+    turn: TurnRecord,
+    is_run: bool,
+) -> None:
+    await claims.finish(turn, 2, failed(turn), None)
+    before, ended = await rows(saver), await turns.read(turn.turn_id)
+    valkey.delete(keys.known())
+    await recovery.refresh(turn.turn_id if is_run else NOBODY)
+    assert await rows(saver) == (before if is_run else UNTOUCHED)
+    assert await turns.read(turn.turn_id) == ended
+
+
+async def test_a_thread_keeps_its_agent(
+    turns: Turns, memory: Memory, recovery: Recovery, valkey: RedisSeen, turn: TurnRecord
+) -> None:
+    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    await memory.told(turn.turn_id)
+    valkey.flushall()
+    await recovery.refresh(NOBODY)
+    assert 0 < valkey.ttl(keys.thread(turn.thread_id)) <= LIFETIMES.turn_s
+    with pytest.raises(AgentMismatch):
+        await accept(turns, thread_id=turn.thread_id, agent="another")
+
+
+async def test_a_quarantined_thread_stays_so(
+    turns: Turns,
+    saver: TurnSaver,
+    memory: Memory,
+    recovery: Recovery,
+    valkey: RedisSeen,
+    turn: TurnRecord,
+) -> None:
+    chunk = failed(turn, ROLLBACK_FAILED)
+    await memory.quarantine(Ending(turn=turn, chunk=chunk, failure=ROLLBACK_FAILED))
+    before = await rows(saver)
+    valkey.flushall()
+    await recovery.refresh(NOBODY)
+    with pytest.raises(Quarantined):
+        await accept(turns, thread_id=turn.thread_id)
+    assert (await turns.read(turn.turn_id)).error == ROLLBACK_FAILED
+    assert await rows(saver) == before
+
+
+async def test_a_redis_that_knows_is_told_nothing(
+    memory: Memory, recovery: Recovery, valkey: RedisSeen, turn: TurnRecord
+) -> None:
+    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    valkey.hdel(keys.thread(turn.thread_id), "agent")
+    before = stored(valkey)
+    await recovery.refresh(NOBODY)
+    assert stored(valkey) == before
+
+
+async def test_it_is_told_again_when_the_database_could_not_say(
+    turns: Turns,
+    memory: Memory,
+    recovery: Recovery,
+    valkey: RedisSeen,
+    turn: TurnRecord,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse() -> None:
+        raise TimeoutError
+
+    await memory.commit(Ending(turn=turn, chunk=done(turn)))
+    valkey.flushall()
+    with monkeypatch.context() as patched:
+        patched.setattr(memory, "agents_of_threads", refuse)
+        with pytest.raises(TimeoutError):
+            await recovery.refresh(NOBODY)
+    valkey.delete(keys.thread(turn.thread_id))
+    await recovery.refresh(NOBODY)
+    assert await turns.thread_agent(turn.thread_id) == turn.agent
