@@ -1,6 +1,7 @@
 """A Redis that has been emptied while its worker goes on is told again what the database knows."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 import pytest
 from msgspec.structs import replace
@@ -65,13 +66,22 @@ async def leave(saver: TurnSaver, memory: Memory, turn: TurnRecord) -> TurnRecor
     return turn
 
 
-async def begin_speaking(
-    runner: TurnRunner, turn: TurnRecord, held: Held, valkey: RedisSeen
-) -> asyncio.Task[None]:
-    """A run of which something was told, and which is held."""
-    running = await begin(runner, turn, held)
-    await until(lambda: "text" in types(valkey, turn))
-    return running
+Begin = Callable[[TurnRecord], Awaitable[asyncio.Task[None]]]
+
+
+@pytest.fixture
+def begin_speaking(runner: TurnRunner, memory: Memory, held: Held, valkey: RedisSeen) -> Begin:
+    """Makes a run that is held, of which something was told and is in the database."""
+
+    async def make(turn: TurnRecord) -> asyncio.Task[None]:
+        running = await begin(runner, turn, held)
+        await until(lambda: "text" in types(valkey, turn))
+        # LangGraph writes while it goes on.
+        while not (await memory.standing(turn)).said:
+            await asyncio.sleep(0)
+        return running
+
+    return make
 
 
 def types(valkey: RedisSeen, turn: TurnRecord) -> list[str]:
@@ -82,10 +92,15 @@ def types(valkey: RedisSeen, turn: TurnRecord) -> list[str]:
 
 
 async def test_a_running_turn_ends_with_all_of_its_chunks(
-    turns: Turns, runner: TurnRunner, recovery: Recovery, held: Held, valkey: RedisSeen
+    turns: Turns,
+    runner: TurnRunner,
+    recovery: Recovery,
+    held: Held,
+    valkey: RedisSeen,
+    begin_speaking: Begin,
 ) -> None:
     turn = await accept(turns, idempotency_key="key", body_hash="hash")
-    running = await begin_speaking(runner, turn, held, valkey)
+    running = await begin_speaking(turn)
     record, log = await turns.read(turn.turn_id), log_of(valkey, turn.turn_id)
     valkey.flushall()
     await recovery.refresh(runner.turn_id)
@@ -103,9 +118,9 @@ async def test_a_running_turn_ends_with_all_of_its_chunks(
 
 
 async def test_it_can_be_cancelled(
-    turns: Turns, runner: TurnRunner, recovery: Recovery, held: Held, valkey: RedisSeen
+    turns: Turns, runner: TurnRunner, recovery: Recovery, valkey: RedisSeen, begin_speaking: Begin
 ) -> None:
-    running = await begin_speaking(runner, turn := await accept(turns), held, valkey)
+    running = await begin_speaking(turn := await accept(turns))
     valkey.flushall()
     await recovery.refresh(runner.turn_id)
     assert (await turns.cancel(turn.turn_id)).turn.status == "cancelling"
@@ -124,18 +139,17 @@ async def test_a_turn_that_waits_again_does_so_still(
     recovery: Recovery,
     held: Held,
     valkey: RedisSeen,
+    begin_speaking: Begin,
 ) -> None:
-    running = await begin_speaking(runner, turn := await accept(turns), held, valkey)
+    running = await begin_speaking(turn := await accept(turns))
     runner.stop()
     with pytest.raises(BrokenOff):
         await running
     valkey.flushall()
     behind = await accept(turns)
     await recovery.refresh(NOBODY)
-    assert [each.turn_id for each in (await turns.queue()).waiting] == [
-        turn.turn_id,
-        behind.turn_id,
-    ]
+    order = [each.turn_id for each in (turn, behind)]
+    assert [each.turn_id for each in (await turns.queue()).waiting] == order
     assert (types(valkey, turn), valkey.exists(keys.running())) == (["queued"], 0)
     held.free.set()
     await TurnRunner(claims, memory, agents, WorkerSettings()).run(turn.turn_id)
