@@ -5,9 +5,10 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from multiprocessing import forkserver
 from pathlib import Path
 from socket import socket
-from typing import NoReturn
+from typing import Any, NoReturn, cast
 
 from api.local.tether import PR_SET_PDEATHSIG
 
@@ -43,6 +44,9 @@ def run_program(log: Path, command: list[str]) -> NoReturn:
 
 
 def _begin(log: Path) -> None:
+    # The zygote ends once nobody has the other end of this pipe, of which each fork gets a copy.
+    alive: int = cast(Any, forkserver)._forkserver._forkserver_alive_fd
+    os.close(alive)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

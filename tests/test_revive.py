@@ -38,6 +38,7 @@ async def test_it_knows_the_turn_again(
     assert valkey.get(keys.running()) == running
     assert valkey.zrange(keys.queue(), 0, -1) == [turn.turn_id.encode()]
     assert valkey.exists(keys.job(turn.turn_id))
+    assert valkey.hgetall(keys.thread(turn.thread_id)) == {b"agent": b"theirs", b"live": b"1"}
     [first] = log_of(valkey, turn.turn_id)
     assert (first["id"], first["type"], first["metadata"]["position"]) == ("1-0", "queued", 0)
     assert everlasting(valkey) == {name.decode() for name in valkey.scan_iter()}
@@ -135,6 +136,7 @@ async def test_a_turn_gets_its_place_and_its_job_back(
     assert valkey.zrange(keys.queue(), 0, -1) == [each.turn_id.encode() for each in (turn, behind)]
     assert valkey.exists(keys.job(turn.turn_id))
     assert valkey.get(keys.running()) == turn.turn_id.encode()
+    valkey.zincrby(keys.queue(), 1, behind.turn_id)  # as one of many that came at once
     order = valkey.zrange(keys.queue(), 0, -1, withscores=True)
     await lane.put_back(behind.turn_id)
     assert valkey.zrange(keys.queue(), 0, -1, withscores=True) == order
@@ -164,6 +166,9 @@ async def test_threads_keep_their_agents(
     assert await turns.thread_agent("idle") == "other"
     assert await turns.thread_agent("live") == live.agent == "theirs"
     assert 0 < valkey.ttl(keys.thread("idle")) <= LIFETIMES.turn_s
+    valkey.hdel(keys.thread("live"), "agent")
+    await lane.remember_agents({"live": "theirs"})
+    assert await turns.thread_agent("live") == "theirs"
     assert valkey.ttl(keys.thread("live")) == -1
     await accept(turns, thread_id="idle")
     await lane.remember_agents({"idle": "other"})
