@@ -5,7 +5,7 @@ from random import randrange
 
 from tests.fuzz.search import open_search
 
-CANCELS = 25
+CANCELS = 15
 
 
 async def test_no_random_cancel_leaves_a_trace(redis_url: str, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.chaos.history import History, Told
 from tests.chaos.run import run_chaos
 from tests.chaos.strikes import DECK
 
-TURNS = 20
+TURNS = 18
 """Enough for a strike of each kind."""
 
 

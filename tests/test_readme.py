@@ -19,6 +19,7 @@ STARTED = {
     "uv run python -m tests.bench.cancel": "tests/test_bench.py",
     "uv run python -m tests.bench.restore": "tests/test_bench.py",
     "uv run python -m tests.fuzz.cancels 1000": "tests/test_cancel_fuzz.py",
+    "uv run python -m tests.chaos 500": "tests/test_chaos.py",
     "uv run pytest": ".ci/run",
     "bash .ci/run": ".ci/run",
 }

@@ -65,6 +65,20 @@ async def test_whoever_takes_it_then_counts_no_crash_and_adds_up_the_time(
     assert taken.run_id != turn.turn_id
 
 
+@pytest.mark.parametrize("spoke", [False, True])
+async def test_of_a_worker_that_died_the_time_counts_until_its_last_word(
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen, spoke: bool
+) -> None:
+    turn = await start(turns, claims)
+    for moment in ("claimed_at", "told_at"):
+        valkey.hincrby(keys.turn(turn.turn_id), moment, -60_000)
+    if spoke:
+        await claims.publish(turn, entry(2, text(turn, "hi")))
+    taken = await claim(Claims(redis, LIFETIMES), turn)
+    assert taken.attempt == 2
+    assert (60_000 if spoke else 0) <= taken.ran_ms < (65_000 if spoke else 1)
+
+
 async def test_said_again_it_changes_nothing(
     turns: Turns, claims: Claims, valkey: RedisSeen
 ) -> None:

@@ -38,6 +38,12 @@ async def edit(state: MessagesState) -> dict[str, Any]:
     return {"messages": [last.model_copy(update={"additional_kwargs": {"edited": True}})]}
 
 
+async def edit_first(state: MessagesState) -> dict[str, Any]:
+    """And what was said long ago."""
+    first = next(message for message in state["messages"] if isinstance(message, AIMessage))
+    return {"messages": [first.model_copy(update={"additional_kwargs": {"edited": True}})]}
+
+
 HELLO, BYE = say(AIMessage("Hello")), say(AIMessage("Bye"))
 
 GRAPHS: dict[str, Callable[[TurnSaver], Graph]] = {
@@ -47,6 +53,7 @@ GRAPHS: dict[str, Callable[[TurnSaver], Graph]] = {
         *(say(result("a"), result("b", "c2", name="cat")), BYE),
     ),
     "a step that edits": lambda saver: chain_of(saver, HELLO, edit, BYE),
+    "a step that edits what came before": lambda saver: chain_of(saver, HELLO, BYE, edit_first),
     "a graph as a step": lambda saver: chain_of(saver, BYE, chain_of(None, HELLO), BYE),
 }
 
@@ -101,8 +108,9 @@ async def test_all_of_it_stands(saver: TurnSaver, make: Callable[[TurnSaver], Gr
     assert retell(standing, *told) == [rewind(1 + len(told))]
 
 
-async def test_what_was_said_in_earlier_turns_is_not_told(saver: TurnSaver) -> None:
-    graph = GRAPHS["a graph as a step"](saver)
+@pytest.mark.parametrize("name", ["a graph as a step", "a step that edits what came before"])
+async def test_what_was_said_in_earlier_turns_is_not_told(saver: TurnSaver, name: str) -> None:
+    graph = GRAPHS[name](saver)
     await run(saver, graph, HumanMessage("Hi."), turn_id="earlier")
     told, standing = await run(saver, graph, HumanMessage("Well?"))
     assert retell(standing) == [rewind(1), *told]

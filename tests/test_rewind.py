@@ -128,6 +128,9 @@ TABLE: dict[str, Case] = {
     "a second time, of what the first has told again": Case(
         [say("Hel"), rewind(1), say("Hello"), QUEUED, use(LS)], wrote(HELLO), [rewind(5)]
     ),
+    "a third time, of what was said since the second": Case(
+        [say("Hel"), rewind(1), use(LS)], NOTHING, [rewind(3)]
+    ),
     "what was void stays so": Case(
         [say("Hello"), rewind(1), QUEUED], wrote(HELLO), [rewind(4), say("Hello")]
     ),

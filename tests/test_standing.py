@@ -108,7 +108,7 @@ async def test_a_history_that_was_written_anew_is_no_news(
 async def test_earlier_turns_do_not_count(memory: Memory, saver: TurnSaver, head: str) -> None:
     await write(saver, head, [HELLO])
     helper = await place_of(saver, HELPER, lc_agent_name="helper")
-    await write(saver, helper, [HELLO], namespace=HELPER)
+    await write(saver, helper, [RESULT], namespace=HELPER)
     memory.gate.close()
     await memory.commit(Ending(turn=TURN, chunk=done(TURN)))
     await memory.begin(again := claimed_turn(turn_id="turn", thread_id="thread"))
