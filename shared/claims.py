@@ -6,9 +6,14 @@ from uuid import uuid4
 from shared import characters, chunks, jobs, keys, scripts, stream
 from shared.chunks import Cancelled, Error, Place, Queued, Terminal
 from shared.errors import Fenced
-from shared.record import Failure, Lifetimes, TurnRecord, parse_record, write_started
+from shared.record import Failure, Lifetimes, Status, TurnRecord, parse_record, write_started
 from shared.redis import Redis, redis_errors
 from shared.stream import Entry
+
+State = Literal["running", "ending", "queued"]
+"""Of a turn that has started: it holds the slot, has only its end to be told, or waits again."""
+
+REVIVED: dict[State, Status] = {"running": "running", "ending": "running", "queued": "queued"}
 
 
 class Published(NamedTuple):
@@ -118,7 +123,7 @@ class Claims:
             )
         return _told(turn, answer)
 
-    async def revive(self, turn: TurnRecord, status: Literal["running", "queued"]) -> bool:
+    async def revive(self, turn: TurnRecord, state: State) -> bool:
         """Has Redis know again of a turn that has started; False when it does already.
 
         Of its chunks only a first one is there again, which says `queued`.
@@ -134,8 +139,9 @@ class Claims:
                         *(keys.thread(turn.thread_id), keys.idempotency(key)),
                     ],
                     args=[
-                        *(turn.turn_id, turn.claim, status, turn.agent, turn.created_at - 1),
-                        *(jobs.encode_job(turn.turn_id), _first_chunk(turn)),
+                        *(turn.turn_id, turn.claim),
+                        *(REVIVED[state], "1" if state == "running" else "", turn.agent),
+                        *(turn.created_at - 1, jobs.encode_job(turn.turn_id), _first_chunk(turn)),
                         f"{turn.turn_id} {digest}" if digest else "",
                         *write_started(turn),
                     ],

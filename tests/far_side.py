@@ -3,11 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Literal
 
 from shared import chunks
 from shared.chunks import Agent, Chunk, Source, Text, ToolCall, ToolUse
-from shared.claims import Claims, Published
+from shared.claims import Claims, Published, State
 from shared.errors import Fenced, RedisAway
 from shared.record import TurnRecord
 from shared.stream import Entry
@@ -53,8 +52,8 @@ class FarSide(Claims):
             self.lost = 0
         return Published(turn.seq + len(self.chunks), self.cancelling)
 
-    async def revive(self, turn: TurnRecord, status: Literal["running", "queued"]) -> bool:
-        self.revived.append(status)
+    async def revive(self, turn: TurnRecord, state: State) -> bool:
+        self.revived.append(state)
         self.knows = True
         return True
 

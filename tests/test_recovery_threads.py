@@ -72,20 +72,25 @@ async def test_an_open_turn_is_left_to_the_next_claim(
     assert await everything(saver) == before
 
 
+@pytest.mark.parametrize("crashed", [False, True])
 async def test_an_open_turn_is_there_again_that_redis_has_forgotten(
-    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen, saver: TurnSaver
+    turns: Turns, claims: Claims, redis: Redis, valkey: RedisSeen, saver: TurnSaver, crashed: bool
 ) -> None:
     turn = await start(turns, claims, idempotency_key="key", body_hash="hash")
-    await begin(saver, turn)
+    memory = await begin(saver, turn)
+    if not crashed:
+        await memory.let_go(turn)
     before = await everything(saver)
-    valkey.flushall()
-    await restart(redis, saver)
-    assert await turns.read(turn.turn_id) == replace(turn, status="queued")
+    attempt = 2 if crashed else 1
+    for _ in range(2):  # and once more before it is claimed
+        valkey.flushall()
+        await restart(redis, saver)
+    assert await turns.read(turn.turn_id) == replace(turn, status="queued", attempt=attempt)
     assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)] == ["queued"]
     assert valkey.get(keys.idempotency("key")) == f"{turn.turn_id} hash".encode()
     assert await everything(saver) == before
     taken = await claim(Claims(redis, LIFETIMES), turn)
-    assert (taken.attempt, taken.claim, taken.thread_id) == (1, 2, turn.thread_id)
+    assert (taken.attempt, taken.claim, taken.thread_id) == (attempt, 2, turn.thread_id)
 
 
 async def test_an_open_turn_that_cannot_be_read_any_more_is_undone(

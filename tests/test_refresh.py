@@ -36,8 +36,8 @@ def held() -> Held:
 
 @pytest.fixture
 def agents(saver: TurnSaver, held: Held) -> Agents:
-    """One that says something, waits until it is let go, and says it again."""
-    return {"chat": chain_of(saver, say_hi, held.answer)}
+    """One that says something twice, waits until it is let go, and says it again."""
+    return {"chat": chain_of(saver, say_hi, say_hi, held.answer)}
 
 
 @pytest.fixture
@@ -71,13 +71,13 @@ Begin = Callable[[TurnRecord], Awaitable[asyncio.Task[None]]]
 
 @pytest.fixture
 def begin_speaking(runner: TurnRunner, memory: Memory, held: Held, valkey: RedisSeen) -> Begin:
-    """Makes a run that is held, of which something was told and is in the database."""
+    """Makes a run that is held, of which two messages were told and are in the database."""
 
     async def make(turn: TurnRecord) -> asyncio.Task[None]:
         running = await begin(runner, turn, held)
-        await until(lambda: "text" in types(valkey, turn))
+        await until(lambda: types(valkey, turn).count("text") == 2)
         # LangGraph writes while it goes on.
-        while not (await memory.standing(turn)).said:
+        while len((await memory.standing(turn)).said) < 2:
             await asyncio.sleep(0)
         return running
 
@@ -111,7 +111,7 @@ async def test_a_running_turn_ends_with_all_of_its_chunks(
     await until(lambda: log_of(valkey, turn.turn_id) == log)
     held.free.set()
     await running
-    assert types(valkey, turn) == ["queued", "text", "text", "done"]
+    assert types(valkey, turn) == ["queued", "text", "text", "text", "done"]
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.attempt, ended.claim) == ("done", 1, 1)
     assert everlasting(valkey) == {keys.known()}
@@ -127,7 +127,7 @@ async def test_it_can_be_cancelled(
     runner.probe()
     await running
     assert (await turns.read(turn.turn_id)).status == "cancelled"
-    assert types(valkey, turn) == ["queued", "text", "cancelled"]
+    assert types(valkey, turn) == ["queued", "text", "text", "cancelled"]
 
 
 async def test_a_turn_that_waits_again_does_so_still(
@@ -153,7 +153,7 @@ async def test_a_turn_that_waits_again_does_so_still(
     assert (types(valkey, turn), valkey.exists(keys.running())) == (["queued"], 0)
     held.free.set()
     await TurnRunner(claims, memory, agents, WorkerSettings()).run(turn.turn_id)
-    assert types(valkey, turn) == ["queued", "rewind", "text", "text", "done"]
+    assert types(valkey, turn) == ["queued", "rewind", "text", "text", "text", "done"]
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.attempt, ended.claim) == ("done", 1, 2)
 
@@ -173,7 +173,7 @@ async def test_of_several_turns_the_one_that_is_run_runs(
     queue = await turns.queue()
     assert queue.running
     assert queue.running.turn_id == runs.turn_id
-    assert queue.waiting == [replace(waits, status="queued", position=1)]
+    assert queue.waiting == [replace(waits, status="queued", attempt=2, position=1)]
     assert await rows(saver) == before
 
 

@@ -1,12 +1,12 @@
 """A Redis that has been emptied is told again of turns that have started, and of threads."""
 
-from typing import Literal
+from typing import get_args
 
 import pytest
 from msgspec.structs import replace
 
 from shared import keys
-from shared.claims import Claims
+from shared.claims import Claims, State
 from shared.errors import AgentMismatch
 from shared.lane import Lane
 from shared.record import TurnRecord
@@ -16,8 +16,7 @@ from tests.redis_seen import RedisSeen, everlasting, hearing, log_of, stored
 from tests.turns_made import LIFETIMES, accept, claim, done, entry, new_turn, start, text
 
 KEY = {"idempotency_key": "key", "body_hash": "hash"}
-States = pytest.mark.parametrize("status", ["running", "queued"])
-Status = Literal["running", "queued"]
+States = pytest.mark.parametrize("state", get_args(State))
 
 
 async def started(turns: Turns, claims: Claims, valkey: RedisSeen) -> TurnRecord:
@@ -29,12 +28,16 @@ async def started(turns: Turns, claims: Claims, valkey: RedisSeen) -> TurnRecord
 
 @States
 async def test_it_knows_the_turn_again(
-    turns: Turns, claims: Claims, valkey: RedisSeen, status: Status
+    turns: Turns, claims: Claims, valkey: RedisSeen, state: State
 ) -> None:
     turn = await started(turns, claims, valkey)
-    assert await claims.revive(turn, status)
-    assert await turns.read(turn.turn_id) == replace(turn, status=status, seq=1)
-    running = turn.turn_id.encode() if status == "running" else None
+    assert await claims.revive(turn, state)
+    assert await turns.read(turn.turn_id) == replace(
+        turn,
+        status="queued" if state == "queued" else "running",
+        seq=1,
+    )
+    running = turn.turn_id.encode() if state == "running" else None
     assert valkey.get(keys.running()) == running
     assert valkey.zrange(keys.queue(), 0, -1) == [turn.turn_id.encode()]
     assert valkey.exists(keys.job(turn.turn_id))
@@ -75,12 +78,12 @@ async def test_its_place_is_before_what_came_after_it(
 
 
 @States
-async def test_the_same_claim_goes_on_only_if_it_runs(
-    turns: Turns, claims: Claims, valkey: RedisSeen, status: Status
+async def test_the_same_claim_goes_on_unless_it_waits(
+    turns: Turns, claims: Claims, valkey: RedisSeen, state: State
 ) -> None:
     turn = await started(turns, claims, valkey)
-    await claims.revive(turn, status)
-    if status == "running":
+    await claims.revive(turn, state)
+    if state != "queued":
         assert await claims.publish(turn, entry(2, text(turn, "hi"))) == (2, False)
         assert await claims.finish(turn, 3, done(turn), None) == ("ended", 3)
         assert everlasting(valkey) == set()
@@ -91,17 +94,17 @@ async def test_the_same_claim_goes_on_only_if_it_runs(
 
 @States
 async def test_a_turn_that_is_known_stays_as_it_is(
-    turns: Turns, claims: Claims, valkey: RedisSeen, status: Status
+    turns: Turns, claims: Claims, valkey: RedisSeen, state: State
 ) -> None:
     turn = await start(turns, claims, **KEY)
     await claims.publish(turn, entry(2, text(turn, "hi")))
     before = stored(valkey)
-    assert not await claims.revive(turn, status)
+    assert not await claims.revive(turn, state)
     await claims.finish(turn, 3, done(turn), None)
     assert stored(valkey) != before
     before = stored(valkey)
-    assert not await claims.revive(turn, status)
-    assert not await claims.revive(replace(turn, claim=7), status)
+    assert not await claims.revive(turn, state)
+    assert not await claims.revive(replace(turn, claim=7), state)
     assert stored(valkey) == before
 
 
@@ -181,3 +184,15 @@ async def test_it_is_seen_when_redis_has_been_emptied(lane: Lane, valkey: RedisS
     assert await lane.is_known()
     valkey.flushall()
     assert not await lane.is_known()
+
+
+async def test_a_turn_that_only_ends_does_not_take_the_slot(
+    turns: Turns, claims: Claims, valkey: RedisSeen
+) -> None:
+    ending = await started(turns, claims, valkey)
+    running = await start(turns, claims)
+    assert await claims.revive(ending, "ending")
+    assert (await turns.read(ending.turn_id)).status == "running"
+    assert valkey.get(keys.running()) == running.turn_id.encode()
+    await claims.finish(ending, 2, done(ending), None)
+    assert valkey.get(keys.running()) == running.turn_id.encode()

@@ -111,6 +111,16 @@ async def test_a_redis_that_has_been_emptied_hears_of_the_turn(
     assert everlasting(valkey) == set()
 
 
+async def test_the_running_turn_keeps_the_slot(
+    turns: Turns, claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord
+) -> None:
+    ending = await end(memory, turn)
+    valkey.flushall()
+    running = await start(turns, claims)
+    await tell_later(claims, memory, ending)
+    assert (await turns.queue()).running == running
+
+
 async def test_an_older_claim_is_taken_over(
     turns: Turns, redis: Redis, memory: Memory, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
@@ -167,23 +177,23 @@ async def test_chunks_come_before_the_end_although_redis_forgets_in_between(
 
 
 async def test_so_it_is_when_the_turn_waits_again(
-    turns: Turns, claims: Claims, valkey: RedisSeen, turn: TurnRecord
+    turns: Turns, claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
     log = [entry(1, queued(turn)), *said(turn, 2, 3)]
     async with open_publisher(claims, turn, log, lambda: None) as publisher:
         publisher.put(text(turn, "4 "))
     valkey.flushall()
-    assert await let_go(claims, turn, publisher)
+    assert await let_go(claims, memory, turn, publisher)
     assert told(valkey, turn) == ["queued", "2 ", "3 ", "4 ", "queued"]
     assert (await turns.read(turn.turn_id)).status == "queued"
 
 
 async def test_a_turn_that_is_to_be_undone_does_not_wait_again(
-    turns: Turns, claims: Claims, valkey: RedisSeen, turn: TurnRecord
+    turns: Turns, claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
     log = [entry(1, queued(turn)), *said(turn, 2, 3)]
     async with open_publisher(claims, turn, log, lambda: None) as publisher:
         pass
     await turns.cancel(turn.turn_id)
-    assert not await let_go(claims, turn, publisher)
+    assert not await let_go(claims, memory, turn, publisher)
     assert told(valkey, turn) == ["queued", "2 ", "3 "]

@@ -4,29 +4,21 @@ import asyncio
 import logging
 
 from shared.chunks import RewindReason
-from shared.errors import Fenced
 from worker.conclusion import Outcome
-from worker.failures import (
-    ROLLBACK_FAILED,
-    AgentBroke,
-    ThreadQuarantined,
-    explain,
-    log_failure,
-)
+from worker.failures import ROLLBACK_FAILED, ThreadQuarantined
 from worker.memory import Memory
 from worker.rewind import set_right
 from worker.rollback import RestoreFailed
 from worker.run import Run, drive, read_input
 from worker.settlement import NOT_SAVED, UNUSABLE
 from worker.standing import NOTHING, Standing
-from worker.state import StateUnreadable
 from worker.translate import Translator
 
 log = logging.getLogger(__name__)
 
 
 async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Outcome:
-    """Runs the turn, unless `halt` has come before; raises Fenced."""
+    """Runs the turn, unless `halt` has come before; raises Fenced, and what the agent raises."""
     if halt.done():
         return halt.result()
     try:
@@ -35,28 +27,19 @@ async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Ou
     except UNUSABLE as error:
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
         return NOT_SAVED
-    except StateUnreadable as error:
-        log.error("Turn %s cannot be gone on with: %s", run.turn.turn_id, error)
-        return Outcome(AgentBroke(error).failure)
     except (ThreadQuarantined, RestoreFailed) as error:
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, type(error).__name__)
         return Outcome(ROLLBACK_FAILED)
     _tell_what_stands(run, standing, run.translator, "worker_lost")
-    try:
-        given = None if landed else read_input(run.turn)
-        return await drive(run, given, memory.gate, halt)
-    except Fenced:
-        raise
-    except Exception as error:  # noqa: BLE001  whatever happens, the turn ends and says so
-        log_failure(run.turn.turn_id, error)
-        return Outcome(explain(error))
+    given = None if landed else read_input(run.turn)
+    return await drive(run, given, memory.gate, halt)
 
 
 async def break_off(run: Run, memory: Memory) -> None:
     """Tells followers what of the turn stands, once nothing more of it is written."""
     try:
         standing = await memory.standing(run.turn)
-    except (*UNUSABLE, StateUnreadable) as error:  # then the next run tells them
+    except UNUSABLE as error:  # then the next run tells them
         log.error("What stands of turn %s is not known: %s", run.turn.turn_id, error)
     else:
         _tell_what_stands(run, standing, run.translator.begin_anew(), "worker_stopped")

@@ -14,7 +14,7 @@ MOST_CHARS = 300
 log = logging.getLogger(__name__)
 
 
-WORKER_LOST = Failure("worker_lost", "The worker stopped while this turn was running.")
+WORKER_LOST = Failure("worker_lost", "The worker was lost while this turn was running.")
 TIMEOUT = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
 ROLLBACK_FAILED = Failure(
     "rollback_failed",

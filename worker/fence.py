@@ -125,11 +125,16 @@ async def take_up(connection: Connection, fence: Fence, record: str) -> Fence:
     """
     thread_id = fence.thread_id
     await connection.execute(DELETE_ORPHANS, (thread_id, thread_id, thread_id))
-    await connection.execute(
-        "UPDATE open_turns SET record = ? WHERE thread_id = ?", (record, thread_id)
-    )
+    await rewrite_record(connection, fence.turn_id, record)
     [(highest,)] = await connection.execute_fetchall(NOW_HIGHEST, (thread_id,))
     return fence._replace(record=record, highest=highest)
+
+
+async def rewrite_record(connection: Connection, turn_id: str, record: str) -> None:
+    """Keeps the open turn as it is now."""
+    await connection.execute(
+        "UPDATE open_turns SET record = ? WHERE turn_id = ?", (record, turn_id)
+    )
 
 
 async def fenced_threads(connection: Connection) -> list[str]:

@@ -4,7 +4,10 @@ Each method that writes is one transaction. SQLite commits first: a turn has end
 in ledger and outbox, and Redis is told after that.
 """
 
+import logging
 from collections.abc import Mapping
+
+from msgspec.structs import replace
 
 from shared import characters
 from shared.record import TurnRecord
@@ -22,14 +25,17 @@ from worker.fence import (
     lower_fence,
     mark_failed,
     raise_fence,
+    rewrite_record,
     take_up,
 )
 from worker.gate import OpenTurn
 from worker.graph import Graph
 from worker.seal import is_long, seal
 from worker.standing import NOTHING, Standing, parse_rows, read_rows
-from worker.state import count_messages, read_messages, seal_head
+from worker.state import StateUnreadable, count_messages, read_messages, seal_head
 from worker.transaction import Connection, look, transact
+
+log = logging.getLogger(__name__)
 
 NOWHERE = "none"
 """No checkpoint has this id."""
@@ -64,18 +70,26 @@ class Memory:
         self.gate.open(OpenTurn(turn.turn_id, turn.thread_id, fence.highest or ""))
         return landed
 
-    async def standing(self, turn: TurnRecord) -> Standing:
-        """What the turn has written so far; nothing is under way when it is read.
+    async def let_go(self, turn: TurnRecord) -> None:
+        """Notes that the turn, if it has begun, was not left by a crash but waits."""
+        record = characters.encode(replace(turn, status="queued")).decode()
+        await transact(
+            self._saver, lambda connection: rewrite_record(connection, turn.turn_id, record)
+        )
 
-        Raises StateUnreadable.
-        """
+    async def standing(self, turn: TurnRecord) -> Standing:
+        """What the turn has written so far; nothing is under way when it is read."""
         fence, graph = await self.fence_of(turn.thread_id), self._agents.get(turn.agent)
         if not (fence and graph):
             return NOTHING
         rows = await look(self._saver, lambda connection: read_rows(connection, fence))
         pending = await look(self._saver, lambda connection: fenced_pending(connection, fence))
-        before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE, pending)
-        return parse_rows(graph, rows, [message.id for message in before])
+        try:
+            before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE, pending)
+        except StateUnreadable as error:  # there may be none that are messages
+            log.warning("What thread %s had before is not known: %s", turn.thread_id, error)
+            before = []
+        return parse_rows(graph, rows, [str(getattr(message, "id", "")) for message in before])
 
     async def drain(self) -> None:
         """Lets nothing more be put, and returns when nothing is under way."""

@@ -7,6 +7,7 @@ import logging
 import sqlite3
 
 import msgspec
+from msgspec.structs import replace
 
 from shared.claims import Claims
 from shared.errors import Fenced
@@ -77,14 +78,21 @@ class Recovery:
             if fence.turn_id != running:
                 await lift(self._memory, fence)
             return
-        status = "running" if fence.turn_id == running else "queued"
-        await insist(lambda: self._claims.revive(turn, status))
+        if fence.turn_id == running:
+            await insist(lambda: self._claims.revive(turn, "running"))
+        else:
+            await insist(lambda: self._claims.revive(_count_crash(turn), "queued"))
         await insist(lambda: self._lane.put_back(fence.turn_id))
 
     async def _lift_failed(self) -> None:
         for fence in await self._memory.fences():
             if fence.state == "failed":
                 await lift(self._memory, fence)
+
+
+def _count_crash(turn: TurnRecord) -> TurnRecord:
+    """For a claim that cannot, since Redis has forgotten; one that was let go has not crashed."""
+    return turn if turn.status == "queued" else replace(turn, attempt=turn.attempt + 1)
 
 
 def _read_record(fence: Fence) -> TurnRecord | None:

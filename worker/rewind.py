@@ -48,9 +48,10 @@ def set_right(
     translator.recall(chunk for _, chunk in kept)
     again = list(_tell(translator, standing))
     void = held[len(kept) :]
-    if not (void or again) and isinstance(kept[-1][1], Queued) and _n_lost(entries) == attempt - 1:
+    waits = not kept or isinstance(kept[-1][1], Queued)
+    if not (void or again) and waits and _n_lost(entries) == attempt - 1:
         return []
-    to_seq = void[0][0] - 1 if void else entries[-1].seq
+    to_seq = void[0][0] - 1 if void else len(entries)
     metadata = Interruption(to_seq, reason)
     return [Rewind(turn_id=translator.turn_id, metadata=metadata), *again]
 

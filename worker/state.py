@@ -12,7 +12,7 @@ come back as plain dicts, and be stored so.
 # pyright: reportUnknownArgumentType=false, reportMissingTypeStubs=false
 
 import json
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -49,8 +49,8 @@ async def read_messages(
     thread_id: str,
     checkpoint_id: str = "",
     pending: Collection[tuple[str, str]] | None = None,
-) -> Sequence[Any]:
-    """Those messages; raises StateUnreadable."""
+) -> list[Any]:
+    """Those messages, or what an agent of its own kind keeps there; raises StateUnreadable."""
     saver = graph.checkpointer
     if not isinstance(saver, TurnSaver) or MESSAGES not in graph.channels:
         return []
@@ -72,7 +72,7 @@ async def read_messages(
                 if channel == MESSAGES and (pending is None or (task, channel) in pending)
             ]
         )
-        return channels[MESSAGES].get() if channels[MESSAGES].is_available() else []
+        return list(channels[MESSAGES].get()) if channels[MESSAGES].is_available() else []
 
 
 def is_state(channel: str) -> bool:

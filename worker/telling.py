@@ -33,7 +33,7 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
     if await insist(lambda: claims.status(turn.turn_id)) in ENDED:
         await memory.told(turn.turn_id)
         return
-    await insist(lambda: claims.revive(turn, "running"))
+    await insist(lambda: claims.revive(turn, "ending"))
     told = await insist(lambda: claims.read_log(turn.turn_id))
     missing = _find_missing(told, ending.unsent)
     async with open_publisher(claims, turn, told, _ignore, missing) as publisher:
@@ -41,10 +41,16 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
     await tell(claims, memory, ending, publisher)
 
 
-async def let_go(claims: Claims, turn: TurnRecord, publisher: Publisher) -> bool:
+async def let_go(claims: Claims, memory: Memory, turn: TurnRecord, publisher: Publisher) -> bool:
     """Has the turn wait again; False when a person wants it undone. Raises Fenced."""
     told = await publisher.conclude(lambda seq: claims.requeue(turn, seq))
-    return told.state == "queued"
+    if told.state != "queued":
+        return False
+    try:
+        await memory.let_go(turn)
+    except UNUSABLE as error:  # then it counts as a crash, should Redis forget the turn as well
+        log.warning("That turn %s waits is not noted: %s", turn.turn_id, error)
+    return True
 
 
 def _find_missing(told: list[Entry], unsent: list[Entry]) -> list[Entry]:

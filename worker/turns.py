@@ -10,11 +10,12 @@ from uuid import uuid4
 from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import TurnRecord
+from shared.stream import Entry
 from worker.attempt import attempt, break_off
 from worker.conclusion import BROKEN_OFF, CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending
 from worker.errors import BrokenOff, NotNow
-from worker.failures import WORKER_LOST
+from worker.failures import WORKER_LOST, explain, log_failure
 from worker.graph import Graph
 from worker.insist import insist
 from worker.memory import Memory
@@ -116,7 +117,7 @@ class TurnRunner:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
         began = time.monotonic()
         translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
-        told = await insist(lambda: self._claims.read_log(turn.turn_id))
+        told = await self._read_log(turn)
         cancel = partial(self.cancel, turn.turn_id)
         async with open_publisher(self._claims, turn, told, cancel) as publisher:
             self._publisher = publisher
@@ -129,23 +130,33 @@ class TurnRunner:
             ending = await self._work(
                 Run(turn, self._agents, self._settings, translator, publisher), account
             )
-        if ending is None and not await let_go(self._claims, turn, publisher):
+        if ending is None and not await let_go(self._claims, self._memory, turn, publisher):
             ending = await undo(self._memory, account, CANCELLED)
         if ending is None:
             raise BrokenOff("The worker stops.")
         await tell(self._claims, self._memory, ending, publisher)
         return ending
 
+    async def _read_log(self, turn: TurnRecord) -> list[Entry]:
+        """Its chunks so far, of which there is one, unless Redis has just been emptied."""
+        if told := await insist(lambda: self._claims.read_log(turn.turn_id)):
+            return told
+        await insist(lambda: self._claims.revive(turn, "running"))
+        return await insist(lambda: self._claims.read_log(turn.turn_id))
+
     async def _work(self, run: Run, account: Account) -> Ending | None:
         """How the turn has ended; None when it was broken off."""
         try:
             outcome = await attempt(run, self._memory, self._halt)
+            if outcome is BROKEN_OFF:
+                await break_off(run, self._memory)
+                return None
         except Fenced:
             await abandon(self._memory, run.turn)
             raise
-        if outcome is BROKEN_OFF:
-            await break_off(run, self._memory)
-            return None
+        except Exception as error:  # noqa: BLE001  whatever happens, the turn ends and says so
+            log_failure(run.turn.turn_id, error)
+            outcome = Outcome(explain(error))
         run.publisher.close()
         return await self._settle(account, outcome)
 

@@ -1,17 +1,17 @@
 -- Has Redis know again of a turn that has started: its record, its first chunk, its place in the
 -- queue, its thread's agent. Nothing happens when it knows of this claim, or that the turn has ended.
 --
--- `status`: "running" when a worker is at it, else "queued". What a person has wanted meanwhile
--- stands: one that is "cancelling" stays so.
+-- `status`: "running" when its worker may still tell of it, else "queued"; `holds_slot`: "1" when it is
+-- at it. What a person has wanted meanwhile stands: one that is "cancelling" stays so.
 local turn, queue, running, log, channel, job, thread, idempotency = unpack(KEYS)
-local turn_id, claim, status, agent, score, job_value, first_chunk, idempotency_value =
-  unpack(ARGV, 1, 8)
+local turn_id, claim, status, holds_slot, agent, score, job_value, first_chunk, idempotency_value =
+  unpack(ARGV, 1, 9)
 
 local known, owner = unpack(redis.call("HMGET", turn, "status", "claim"))
 local ended = known == "done" or known == "error" or known == "cancelled"
 if known and (ended or tonumber(owner) >= tonumber(claim)) then return 0 end
 
-redis.call("HSET", turn, unpack(ARGV, 9))
+redis.call("HSET", turn, unpack(ARGV, 10))
 redis.call("HSET", turn, "status", known == "cancelling" and known or status)
 if not known then
   redis.call("HSET", turn, "seq", 1)
@@ -24,5 +24,5 @@ if not known then
 end
 redis.call("SET", job, job_value)
 redis.call("ZADD", queue, "NX", score, turn_id)
-if status == "running" then redis.call("SET", running, turn_id) end
+if holds_slot == "1" then redis.call("SET", running, turn_id) end
 return 1
