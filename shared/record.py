@@ -5,7 +5,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from shared.chunks import ErrorCode
+from shared.summary import ErrorCode
 from shared.usage import TurnUsage
 
 Status = Literal["queued", "running", "cancelling", "done", "error", "cancelled"]

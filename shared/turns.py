@@ -8,10 +8,11 @@ import msgspec
 
 from shared import chunks, jobs, keys, scripts
 from shared.admission import Admission, NewTurn, parse_admission
-from shared.chunks import Cancelled, CancelSummary, Place, Queued
+from shared.chunks import Cancelled, Place, Queued
 from shared.errors import UnknownTurn
 from shared.record import Lifetimes, TurnRecord, parse_record
 from shared.redis import Redis, redis_errors
+from shared.summary import CancelSummary
 
 log = logging.getLogger(__name__)
 

@@ -4,17 +4,14 @@ from typing import Any
 
 from shared.chunks import (
     Cancelled,
-    CancelSummary,
     Chunk,
     Done,
     Error,
-    ErrorSummary,
     Interruption,
     Place,
     Queued,
     Rewind,
     Source,
-    Summary,
     Text,
     ToolCall,
     ToolOutcome,
@@ -22,6 +19,7 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
+from shared.summary import CancelSummary, ErrorSummary, Summary
 from shared.usage import CallUsage, TurnUsage
 
 CALL_USAGE: dict[str, Any] = {

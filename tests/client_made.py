@@ -13,9 +13,9 @@ from shared.chunks import (
     Rewind,
     RewindReason,
     Source,
-    Summary,
     Text,
 )
+from shared.summary import Summary
 from tests.fake_api import TURN, Reply, events, numbered
 
 CHUNKS: list[Chunk] = [

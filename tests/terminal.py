@@ -9,21 +9,19 @@ from click.testing import CliRunner, Result
 from api.commands import commands
 from shared.chunks import (
     Cancelled,
-    CancelSummary,
     Chunk,
     Done,
     Error,
-    ErrorSummary,
     Place,
     Queued,
     Source,
-    Summary,
     Text,
     ToolCall,
     ToolOutcome,
     ToolResult,
     ToolUse,
 )
+from shared.summary import CancelSummary, ErrorSummary, Summary
 from shared.usage import CallUsage, TurnUsage
 from tests.fake_api import TURN, FakeApi, Reply, events, numbered
 

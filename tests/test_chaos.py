@@ -7,7 +7,16 @@ from random import randrange
 
 import pytest
 
-from shared.chunks import Chunk, Done, Error, ErrorSummary, Place, Queued, Source, Summary, Text
+from shared.chunks import (
+    Chunk,
+    Done,
+    Error,
+    Place,
+    Queued,
+    Source,
+    Text,
+)
+from shared.summary import ErrorSummary, Summary
 from tests.chaos import checks
 from tests.chaos.history import History, Told
 from tests.chaos.run import run_chaos

@@ -2,7 +2,8 @@
 
 import json
 
-from shared.chunks import Done, Summary
+from shared.chunks import Done
+from shared.summary import Summary
 from tests.client_made import rewind
 from tests.fake_api import THREAD, TURN, FakeApi, Reply, events, numbered
 from tests.terminal import (

@@ -2,8 +2,9 @@
 
 from msgspec.structs import asdict
 
-from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary
+from shared.chunks import Cancelled, Done, Error
 from shared.record import Failure
+from shared.summary import CancelSummary, ErrorSummary, Summary
 from tests.turns_made import claimed_turn
 from worker.conclusion import CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending, decode_ending, encode_ending

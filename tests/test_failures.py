@@ -5,7 +5,7 @@ import openai
 import pytest
 from langgraph.errors import GraphRecursionError
 
-from shared.chunks import ErrorCode
+from shared.summary import ErrorCode
 from worker.failures import MOST_CHARS, ROLLBACK_FAILED, ThreadQuarantined, explain
 
 REQUEST = httpx2.Request("POST", "http://hush-host:8080/v1/chat/completions")

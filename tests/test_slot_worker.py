@@ -136,3 +136,16 @@ async def test_a_turn_whose_job_is_nonsense_or_gone_runs(
     async with working(redis_url, runs.run):
         await until(lambda: runs.ended)
     assert runs.begun == [turn_id]
+
+
+async def test_the_job_of_a_turn_that_has_just_ended_still_goes_away(
+    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
+) -> None:
+    runs.free.clear()
+    [turn_id] = await accept_many(turns, 1)
+    valkey.expire(keys.job(turn_id), 60)
+    async with working(redis_url, runs.run):
+        await until(lambda: runs.begun)
+        assert valkey.ttl(keys.job(turn_id)) > 0
+        runs.free.set()
+        await until(lambda: runs.ended)

@@ -164,3 +164,11 @@ async def test_there_may_be_nothing(memory: Memory, saver: TurnSaver) -> None:
     assert await memory.standing(TURN) == NOTHING
     await write(saver, await place_of(saver), [HELLO])
     assert await memory.standing(claimed_turn(agent="gone")) == NOTHING
+
+
+async def test_what_another_turn_has_written_is_not_this_one_s(
+    memory: Memory, saver: TurnSaver, head: str
+) -> None:
+    await write(saver, head, [HELLO])
+    assert (await memory.standing(TURN)).said
+    assert await memory.standing(claimed_turn(turn_id="another")) == NOTHING

@@ -4,7 +4,7 @@ import pytest
 from langchain_core.messages import AIMessageChunk
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 
-from shared.chunks import Summary
+from shared.summary import Summary
 from shared.usage import CallUsage, TurnUsage
 from worker.tally import Tally, read_usage
 

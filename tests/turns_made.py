@@ -9,20 +9,18 @@ from shared import chunks
 from shared.admission import NewTurn
 from shared.chunks import (
     Cancelled,
-    CancelSummary,
     Chunk,
     Done,
     Error,
-    ErrorSummary,
     Place,
     Queued,
     Source,
-    Summary,
     Text,
 )
 from shared.claims import Claims
 from shared.record import Failure, Lifetimes, TurnRecord, TurnRequest
 from shared.stream import Entry
+from shared.summary import CancelSummary, ErrorSummary, Summary
 from shared.turns import Turns
 
 LIFETIMES = Lifetimes(chunks_s=100, turn_s=200)

@@ -6,9 +6,10 @@ from functools import partial
 
 import msgspec
 
-from shared.chunks import Cancelled, CancelSummary
+from shared.chunks import Cancelled
 from shared.lane import Lane
 from shared.record import TurnRecord, parse_record
+from shared.summary import CancelSummary
 from worker.ending import Ending
 from worker.insist import insist
 from worker.memory import Memory

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from shared.chunks import Cancelled, CancelSummary, Done, Error, ErrorSummary, Summary, Terminal
+from shared.chunks import Cancelled, Done, Error, Terminal
 from shared.record import Failure, TurnRecord
 from shared.stream import Entry
+from shared.summary import CancelSummary, ErrorSummary, Summary
 from worker.ending import Ending
 from worker.tally import Tally
 

@@ -73,12 +73,7 @@ async def serve(
         runner, book = TurnRunner(claims, memory, agents, settings), Bookkeeper(lane, memory)
         worker = SlotWorker(settings.REDIS_URL, runner.run, runner.stop)
         lookout = Lookout(worker, runner, book, recovery)
-        beat = Heartbeat(
-            worker=describe_process(),
-            database=describe_database(settings.CHECKPOINT_DB),
-            since=time.time(),
-            versions=versions,
-        )
+        beat = _describe(settings, versions)
         with _stopping(worker, settings, signals):
             await _run(
                 worker,
@@ -91,6 +86,15 @@ async def serve(
         with suppress(RedisAway, TimeoutError):
             async with asyncio.timeout(GOODBYE_S):
                 await end_heartbeat(redis)
+
+
+def _describe(settings: WorkerSettings, versions: dict[str, str]) -> Heartbeat:
+    return Heartbeat(
+        worker=describe_process(),
+        database=describe_database(settings.CHECKPOINT_DB),
+        since=time.time(),
+        versions=versions,
+    )
 
 
 def _stopping(

@@ -80,7 +80,7 @@ class Memory:
     async def standing(self, turn: TurnRecord) -> Standing:
         """What the turn has written so far; nothing is under way when it is read."""
         fence, graph = await self.fence_of(turn.thread_id), self._agents.get(turn.agent)
-        if not (fence and graph):
+        if not (graph and fence and fence.belongs_to(turn)):
             return NOTHING
         rows = await look(self._saver, lambda connection: read_rows(connection, fence))
         pending = await look(self._saver, lambda connection: fenced_pending(connection, fence))

@@ -122,7 +122,8 @@ class SlotWorker(Worker):
         if turn_id is None:
             return
         # Whatever stands there is not read: for what it does not understand, arq drops the turn.
-        await self.pool.set(keys.job(turn_id), jobs.encode_job(turn_id))
+        # The job of a turn that has just ended keeps its end, too.
+        await self.pool.set(keys.job(turn_id), jobs.encode_job(turn_id), keepttl=True)
         await self.sem.acquire()
         self.job_counter += 1
         self.tasks[turn_id] = task = self.loop.create_task(self.run_job(turn_id, 0))

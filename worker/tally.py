@@ -7,7 +7,8 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage
 
 from shared.characters import mend
-from shared.chunks import Agent, Summary
+from shared.chunks import Agent
+from shared.summary import Summary
 from shared.usage import CallUsage, add_up
 
 

@@ -18,7 +18,6 @@ from shared.chunks import (
     Queued,
     Rewind,
     RewindReason,
-    Summary,
     Text,
     ToolCall,
     ToolOutcome,
@@ -26,6 +25,7 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
+from shared.summary import Summary
 
 WIDTH = 200
 QUOTED = 40

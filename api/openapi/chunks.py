@@ -12,16 +12,13 @@ from api.sse import RETRY_MS, encode_event
 from shared import chunks
 from shared.chunks import (
     Cancelled,
-    CancelSummary,
     Done,
     Error,
-    ErrorSummary,
     Interruption,
     Place,
     Queued,
     Rewind,
     Source,
-    Summary,
     Text,
     ToolCall,
     ToolOutcome,
@@ -29,6 +26,7 @@ from shared.chunks import (
     ToolUse,
     Usage,
 )
+from shared.summary import CancelSummary, ErrorSummary, Summary
 
 MEDIA_TYPE = "text/event-stream"
 
