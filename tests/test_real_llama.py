@@ -3,12 +3,17 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from api.local.llama import N_CTX
 from shared.chunks import Cancelled, Done, Usage, type_of
 from tests.llama_cpp import run_llama_cpp
 from tests.service import Service, run_service, text_of
 from tests.until import until
 from tests.wiretap import Wiretap, tap
+
+WITHIN_S = 120
+"""A model's threads wait for each other: beside other work each batch may take many seconds."""
 
 LONG = "one two three four five six seven eight nine ten " * 600
 
@@ -40,6 +45,7 @@ async def test_a_real_model_answers_and_remembers(redis_url: str, tmp_path: Path
     assert (status["llama"], status["n_ctx"]) == ("ok", N_CTX)
 
 
+@pytest.mark.timeout(3 * WITHIN_S)
 async def test_a_real_prefill_and_a_real_answer_are_cancelled(
     redis_url: str, tmp_path: Path
 ) -> None:
@@ -49,12 +55,13 @@ async def test_a_real_prefill_and_a_real_answer_are_cancelled(
         run_service(redis_url, tapped_url, tmp_path, LLAMA_MAX_TOKENS=500) as service,
     ):
         prefill = await service.post(LONG, thread_id="real")
-        await until(lambda: b"text/event-stream" in wire.answered)  # the slot has begun
+        # The slot has begun.
+        await until(lambda: b"text/event-stream" in wire.answered, WITHIN_S)
         await cancel(service, prefill)
         assert wire.answered_text() == "", "it was still reading the prompt"
 
         decode = await service.post("Tell me a long story.", thread_id="real")
-        await until(wire.answered_text)
+        await until(wire.answered_text, WITHIN_S)
         await cancel(service, decode)
         heard = wire.answered_text()
 
