@@ -10,8 +10,8 @@ from api.errors import NotReady
 from api.openapi.examples import LIVE, READY, answer_spec
 from api.openapi.operations import Answering
 from api.openapi.problems import open_problem_specs
-from api.schemas import Live, Readiness
-from api.status import ping, probe
+from api.schemas import Live, Readiness, Worker
+from api.status import probe
 from shared.heartbeat import read_heartbeat
 from shared.redis import Redis
 from shared.requests import ModelStatus, StatusRequest, ask
@@ -40,16 +40,20 @@ async def get_live() -> Live:
 )
 async def get_ready(redis: NamedDependency[Redis]) -> Readiness:
     """Redis, worker and model server, each by name; 503 when one of them is not ok."""
-    redis_ok, beat, model = await asyncio.gather(
-        ping(redis),
-        probe(read_heartbeat(redis)),
+    worker, model = await asyncio.gather(
+        probe(_look_for_worker(redis)),
         probe(ask(redis, StatusRequest(), ModelStatus)),
     )
     readiness = Readiness(
-        redis="ok" if redis_ok else "down",
-        worker="ok" if beat else "lost",
+        redis="ok" if worker else "down",
+        worker=worker,
         llama=model.llama if model else None,
     )
     if not readiness.ready:
         raise NotReady("A turn would not run now.", msgspec.to_builtins(readiness))
     return readiness
+
+
+async def _look_for_worker(redis: Redis) -> Worker:
+    """What Redis knows of it; raises RedisAway."""
+    return "ok" if await read_heartbeat(redis) else "lost"

@@ -3,7 +3,10 @@
 Redis acknowledges a subscription; what was said before that stands in the log. So whoever follows
 reads the log after each acknowledgement (the first, and those after a lost connection) and then
 takes what is heard, without what it has sent already, and reads the log again where a number is
-missing.
+missing, and after a silence.
+
+A log that is gone, or does not reach to where its follower is, may be written again by the worker:
+only when that does not come is the follower let go.
 """
 
 import asyncio
@@ -13,9 +16,9 @@ from typing import Self
 
 import anyio
 
-from api.channels import RETRY_S, Channels
+from api.channels import Channels
 from api.deadline import redis_deadline
-from api.mailbox import Mailbox, Signal
+from api.mailbox import PACE, Mailbox, Pace, Signal
 from shared import stream
 from shared.errors import RedisAway
 from shared.redis import Redis
@@ -25,9 +28,10 @@ from shared.stream import Entry
 class Hub:
     """Entered with `async with`. `farewell`: set when the process is about to stop; ends all."""
 
-    def __init__(self, redis: Redis) -> None:
+    def __init__(self, redis: Redis, pace: Pace = PACE) -> None:
         self.farewell = anyio.Event()
         self._redis = redis
+        self._pace = pace
         self._mailboxes: dict[str, set[Mailbox]] = {}
         self._channels = Channels(redis, self)
         self._group = asyncio.TaskGroup()
@@ -51,13 +55,14 @@ class Hub:
     async def follow(self, turn_id: str, after: int) -> AsyncGenerator[Entry]:
         """The chunks with a number above `after`, each once and in order, up to the terminal one.
 
-        Ends earlier when the process stops or when the turn is gone.
+        Ends earlier when the process stops or when the turn's log stays gone.
         """
         with self._mailbox(turn_id) as mailbox:
             while (item := await mailbox.take()) is not Signal.CLOSED:
                 async with aclosing(self._next(turn_id, after, item, mailbox)) as entries:
                     async for entry in entries:
                         after = entry.seq
+                        mailbox.found()
                         yield entry
                         if entry.terminal:
                             return
@@ -94,24 +99,26 @@ class Hub:
             mailbox.resync()
 
     async def _read_log(self, turn_id: str, after: int, mailbox: Mailbox) -> AsyncGenerator[Entry]:
-        log = stream.read(self._redis, turn_id, after)
+        """Reads the last chunk taken too: without it, what is there is not what was followed."""
+        log = stream.read(self._redis, turn_id, max(after - 1, 0))
+        found = False
         try:
             async with aclosing(log):
                 while entry := await _next_entry(log):
-                    yield entry
-            if not await self._has_log(turn_id):
-                mailbox.close()
+                    found = True
+                    if entry.seq > after:
+                        yield entry
         except RedisAway:
-            await asyncio.sleep(RETRY_S)
-            mailbox.resync()
-
-    async def _has_log(self, turn_id: str) -> bool:
-        async with redis_deadline():
-            return await stream.exists(self._redis, turn_id)
+            mailbox.not_seen(soon=self._channels.hears(turn_id))
+            return
+        if found:
+            mailbox.found()
+        else:
+            mailbox.missed()
 
     @contextmanager
     def _mailbox(self, turn_id: str) -> Generator[Mailbox]:
-        mailbox = Mailbox()
+        mailbox = Mailbox(pace=self._pace)
         self._mailboxes.setdefault(turn_id, set()).add(mailbox)
         self._channels.review()
         if self._channels.hears(turn_id):

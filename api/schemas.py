@@ -20,6 +20,8 @@ Time = Annotated[
 
 Llama = Annotated[str, Meta(description="`ok`, `loading` or `down`; null: nobody could ask it.")]
 
+Worker = Literal["ok", "lost"]
+
 
 class TurnLinks(Struct, frozen=True, kw_only=True):
     """Where to go from a turn: paths on this server."""
@@ -78,7 +80,7 @@ class Queue(Struct, frozen=True, kw_only=True):
 class WorkerState(Struct, frozen=True, kw_only=True):
     """The worker's sign of life and the turn that it runs."""
 
-    alive: bool
+    alive: bool | None
     turn_id: Annotated[str | None, Meta(description="The turn that it runs.")] = None
     since: Time | None = None
 
@@ -106,10 +108,10 @@ class Live(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True, kw_only=True):
-    """What a turn needs, each by name; `llama` is null when nobody could ask it."""
+    """What a turn needs, each by name; what could not be learned is null."""
 
     redis: Literal["ok", "down"]
-    worker: Literal["ok", "lost"]
+    worker: Worker | None
     llama: Llama | None
 
     @property

@@ -73,7 +73,7 @@ async def get_status(
         n_ctx=model.n_ctx if model else None,
         compaction_trigger_tokens=model.compaction_trigger_tokens if model else None,
         slot=model.slot if model else None,
-        worker=_describe_worker(beat, queue),
+        worker=_describe_worker(beat, queue) if redis_ok else WorkerState(alive=None),
         queue_depth=len(queue.waiting) if queue else None,
         redis="ok" if redis_ok else "down",
         llama=model.llama if model else None,

@@ -45,10 +45,10 @@ class Claims:
         self._lifetimes = lifetimes
         self._lane = lane
         self._claim = scripts.load(redis, "clock", "claim")
-        self._publish = scripts.load(redis, "clock", "ownership", "publish")
-        self._finish = scripts.load(redis, "clock", "ownership", "ending", "finish")
-        self._requeue = scripts.load(redis, "clock", "ownership", "place", "requeue")
-        self._revive = scripts.load(redis, "revive")
+        self._publish = scripts.load(redis, "clock", "ended", "ownership", "publish")
+        self._finish = scripts.load(redis, "clock", "ended", "ownership", "ending", "finish")
+        self._requeue = scripts.load(redis, "clock", "ended", "ownership", "place", "requeue")
+        self._revive = scripts.load(redis, "ended", "queueing", "revive")
 
     async def claim(self, turn_id: str, run_id: str = "") -> TurnRecord | None:
         """Takes a turn for the slot, once however often it is asked; None when there is none.
@@ -123,6 +123,16 @@ class Claims:
             )
         return _told(turn, answer)
 
+    async def let_wait(self, turn: TurnRecord) -> Told:
+        """Has a turn wait again, with what was told of it, whose worker has not said so itself.
+
+        Raises Fenced.
+        """
+        told = await self.requeue(turn, turn.seq + 1)
+        while told.state == "behind":
+            told = await self.requeue(turn, told.last + 1)
+        return told
+
     async def revive(self, turn: TurnRecord, state: State) -> bool:
         """Has Redis know again of a turn that has started; False when it does already.
 
@@ -141,7 +151,7 @@ class Claims:
                     args=[
                         *(turn.turn_id, turn.claim),
                         *(REVIVED[state], "1" if state == "running" else "", turn.agent),
-                        *(turn.created_at - 1, jobs.encode_job(turn.turn_id), _first_chunk(turn)),
+                        *(jobs.encode_job(turn.turn_id), _first_chunk(turn)),
                         f"{turn.turn_id} {digest}" if digest else "",
                         *write_started(turn),
                     ],

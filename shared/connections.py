@@ -22,6 +22,9 @@ CONNECT_S = 2.0
 READ_S = 5.0
 """A Redis that has not answered by then, or has not taken what it was sent, is away."""
 
+CLOSED = "the handler is closed"
+"""uvloop's word for a line that was just closed, in a RuntimeError; no other loop says it so."""
+
 T = TypeVar("T")
 
 
@@ -40,13 +43,14 @@ class _Patient(AbstractConnection):
         try:
             await _within(self._patience_s, super().send_packed_command(*args, **options))
         except RuntimeError as error:
-            # uvloop's word for a line that has just been closed; no other loop says it so.
+            if CLOSED not in str(error):
+                raise
             raise RedisConnectionError("The connection is closed.") from error
 
     async def read_response(self, *args: Any, **options: Any) -> Any:
+        response = cast(Any, super()).read_response(*args, **options)
         # A subscription's reads have a limit of their own, after which the connection is kept.
-        limit = None if options.get("timeout") else self._patience_s
-        return await _within(limit, cast(Any, super()).read_response(*args, **options))
+        return await (response if options.get("timeout") else _within(self._patience_s, response))
 
 
 class _PatientTcp(_Patient, Connection):
@@ -87,7 +91,7 @@ class Pool(ConnectionPool):
         return await _within(self.patience_s, cast(Any, super()).get_connection(*args, **options))
 
 
-async def _within(seconds: float | None, awaited: Awaitable[T]) -> T:
+async def _within(seconds: float, awaited: Awaitable[T]) -> T:
     """What is awaited; redis-py's own error when it takes longer."""
     try:
         async with timeout(seconds):

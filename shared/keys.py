@@ -50,7 +50,7 @@ def unrecorded(lane: str = LANE) -> str:
 
 
 def known(lane: str = LANE) -> str:
-    """String: set by the worker once Redis knows what it must; gone when Redis was emptied."""
+    """String: the mark that the worker has given Redis, and whether it has told it all it must."""
     return f"{PREFIX}:{lane}:known"
 
 

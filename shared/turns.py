@@ -39,7 +39,7 @@ class Turns:
         self._lifetimes = lifetimes
         self._lane = lane
         self._admit = scripts.load(redis, "admit")
-        self._cancel = scripts.load(redis, "place", "cancel")
+        self._cancel = scripts.load(redis, "ended", "place", "cancel")
         self._withdraw = scripts.load(redis, "clock", "ending", "withdraw")
         self._read = scripts.load(redis, "place", "read")
         self._queue = scripts.load(redis, "queue")

@@ -10,13 +10,15 @@ from langgraph.checkpoint.base import Checkpoint, empty_checkpoint
 from langgraph.graph import MessagesState, StateGraph  # pyright: ignore[reportMissingTypeStubs]
 
 from worker.checkpoints import TurnSaver
+from worker.ending import Ending
 from worker.gate import CURRENT_TURN, OpenTurn
 from worker.graph import Graph
+from worker.memory import Memory
 
 Node = Callable[[MessagesState], Awaitable[dict[str, Any]]]
 Rows = dict[str, list[tuple[Any, ...]]]
 
-OURS = ("open_turns", "fenced_checkpoints", "fenced_writes", "ledger", "outbox")
+OURS = ("open_turns", "fenced_checkpoints", "fenced_writes", "ledger", "outbox", "numbering")
 
 
 def graph_of(node: Node, saver: TurnSaver, *, again: bool = False) -> Graph:
@@ -58,6 +60,12 @@ def place(
     if checkpoint_id:
         found["checkpoint_id"] = checkpoint_id
     return {"configurable": found}
+
+
+async def untold(memory: Memory) -> list[Ending]:
+    """The ends that Redis is not known to know, of a memory that keeps no others."""
+    await memory.forget_told()
+    return await memory.untold()
 
 
 @contextmanager

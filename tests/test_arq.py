@@ -1,6 +1,7 @@
 """What the slot worker takes for granted of arq: when one of these fails, look at both."""
 
 import inspect
+import re
 
 import pytest
 from arq.worker import Worker
@@ -12,7 +13,8 @@ from worker.slot_worker import SlotWorker
     ("name", "parameters"),
     [
         ("_poll_iteration", ["self"]),
-        ("_release_sem_dec_counter_on_complete", ["self"]),
+        ("run_job", ["self", "job_id", "score"]),
+        ("heart_beat", ["self"]),
         ("handle_sig_wait_for_completion", ["self", "signum"]),
         ("async_run", ["self"]),
         ("close", ["self"]),
@@ -33,5 +35,14 @@ def test_arq_finishes_a_job_by_a_method_that_we_may_repeat() -> None:
     assert "await asyncio.shield(\n            self.finish_job(" in inspect.getsource(
         Worker.run_job
     )
-    assert "self._release_sem_dec_counter_on_complete()" in inspect.getsource(Worker.start_jobs)
+
+
+def test_arq_looks_for_jobs_by_the_method_that_we_replace_and_by_no_other() -> None:
     assert "await self._poll_iteration()" in inspect.getsource(Worker.main)
+    assert inspect.getsource(Worker).count("self.start_jobs(") == 1
+    replaced = inspect.getsource(Worker._poll_iteration)  # pyright: ignore[reportPrivateUsage]
+    assert set(re.findall(r"self\.(\w+)", replaced)) == {
+        *("burst", "max_burst_jobs", "_jobs_started", "allow_abort_jobs", "_cancel_aborted_jobs"),
+        *("pool", "queue_name", "queue_read_limit", "_queue_read_offset", "start_jobs"),
+        *("allow_pick_jobs", "job_counter", "max_jobs", "tasks", "heart_beat"),
+    }

@@ -7,7 +7,7 @@ import pytest
 import uvloop
 
 from shared.errors import RedisAway
-from shared.redis import open_redis, redis_errors
+from shared.redis import Redis, open_redis, redis_errors
 
 
 def test_what_is_sent_into_a_closed_line_finds_redis_away(redis_url: str) -> None:
@@ -21,3 +21,16 @@ def test_what_is_sent_into_a_closed_line_finds_redis_away(redis_url: str) -> Non
             assert not connection.is_connected
 
     uvloop.run(send())
+
+
+async def test_a_fault_of_one_s_own_is_not_taken_for_a_closed_line(
+    redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(_: object) -> None:
+        raise RuntimeError("a fault of our own")
+
+    connection = await cast(Any, redis.connection_pool).get_connection()
+    monkeypatch.setattr(connection._writer, "writelines", write)
+    with pytest.raises(RuntimeError, match="a fault of our own"), redis_errors():
+        await connection.send_command("PING")
+    assert not connection.is_connected

@@ -164,17 +164,6 @@ async def test_a_slow_follower_catches_up_from_the_log(hub: Hub, driver: TurnDri
     assert [first.seq, *[entry.seq async for entry in entries]] == list(range(1, 2503))
 
 
-async def test_a_turn_that_vanishes_ends_its_followers(
-    hub: Hub, driver: TurnDriver, valkey: RedisSeen
-) -> None:
-    turn_id = await driver.queue()
-    entries = hub.follow(turn_id, 0)
-    await anext(entries)
-    valkey.delete(keys.log(turn_id))
-    kill_connection(valkey)
-    assert [entry async for entry in entries] == []
-
-
 async def test_a_gap_is_filled_from_the_log(
     hub: Hub, driver: TurnDriver, valkey: RedisSeen
 ) -> None:

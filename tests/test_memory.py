@@ -5,7 +5,7 @@ import sqlite3
 import pytest
 
 from shared.record import TurnRecord
-from tests.memory import OURS, Rows, place, put, rows, write
+from tests.memory import OURS, Rows, place, put, rows, untold, write
 from tests.turns_made import claimed_turn, done
 from worker import outbox
 from worker.checkpoints import TurnSaver
@@ -23,7 +23,7 @@ LOWERED: Rows = {"open_turns": [], "fenced_checkpoints": [], "fenced_writes": []
 @pytest.fixture
 async def memory(saver: TurnSaver) -> Memory:
     """A memory with two threads, of which each has two namespaces and a failed task."""
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     for thread_id in ("another", "thread"):
         earlier = claimed_turn(turn_id="earlier", thread_id=thread_id)
         await memory.begin(earlier)
@@ -31,7 +31,8 @@ async def memory(saver: TurnSaver) -> Memory:
             await put(saver, turn_id="earlier", thread_id=thread_id, namespace=namespace)
         memory.gate.close()
         await memory.commit(Ending(turn=earlier, chunk=done(earlier)))
-        await memory.told("earlier")
+        memory.told("earlier")
+        assert await untold(memory) == []
     return memory
 
 
@@ -62,7 +63,8 @@ async def failed_before(memory: Memory, saver: TurnSaver) -> str:
     await write(saver, found := await head(saver), "__error__", "boom")
     memory.gate.close()
     await memory.commit(ENDING)
-    await memory.told("turn")
+    memory.told("turn")
+    assert await untold(memory) == []
     await saver.conn.execute("DELETE FROM ledger WHERE turn_id = 'turn'")
     await saver.conn.commit()
     return found
@@ -166,13 +168,20 @@ async def test_the_end_is_written_in_the_transaction_that_makes_it_so(
 
 
 async def test_an_end_is_kept_until_redis_knows_it(memory: Memory) -> None:
-    assert await memory.untold() == []
+    assert await untold(memory) == []
     await memory.write_down(ENDING)
-    assert await memory.untold() == [ENDING]
-    await memory.told("turn")
-    assert await memory.untold() == []
+    assert await untold(memory) == [ENDING]
+    memory.told("turn")
+    assert await untold(memory) == []
     assert await memory.end_of(TURN) == ENDING, "it is in the book for good"
     assert await memory.end_of(claimed_turn(turn_id="another")) is None
+
+
+async def test_it_is_kept_as_long_as_redis_may_forget_it_again(saver: TurnSaver) -> None:
+    memory = Memory(saver, {}, kept_s=1000)
+    await memory.write_down(ENDING)
+    memory.told("turn")
+    assert await untold(memory) == [ENDING]
 
 
 async def test_the_ledger_has_a_turn_once(memory: Memory, saver: TurnSaver) -> None:

@@ -1,6 +1,7 @@
 """One worker for one database."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from shared.heartbeat import Heartbeat, end_heartbeat, write_heartbeat
 from shared.lock import describe_process
+from shared.redis import Redis
+from worker import owner
 from worker.errors import DatabaseTaken, DatabaseUnusable
-from worker.owner import own
+from worker.owner import await_queue, own
 
 ANOTHER_WORKER = """
 import asyncio, sys
@@ -33,6 +37,16 @@ def database(tmp_path: Path) -> Path:
     path = tmp_path / "checkpoints.sqlite"
     path.touch()
     return path
+
+
+@pytest.fixture
+def log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> pytest.LogCaptureFixture:
+    """What is logged while one asks again and again."""
+    monkeypatch.setattr(owner, "RETRY_S", 0.001)
+    caplog.set_level(logging.INFO, "worker.owner")
+    return caplog
 
 
 @asynccontextmanager
@@ -76,12 +90,37 @@ async def test_the_lock_goes_with_a_process_that_is_killed(database: Path) -> No
         await take(database)
 
 
-async def test_whoever_waits_gets_it_when_the_owner_goes(database: Path) -> None:
+async def test_whoever_waits_says_so_once_and_gets_it_when_the_owner_goes(
+    database: Path, log: pytest.LogCaptureFixture
+) -> None:
     async with own(database, wait=False):
         waiting = asyncio.create_task(take(database, wait=True))
         await asyncio.wait({waiting}, timeout=0.05)
         assert not waiting.done()
     await asyncio.wait_for(waiting, 30)
+    assert log.messages == [f"Waiting for {describe_process()}: it has {database}."]
+
+
+async def test_whoever_is_not_to_wait_does_not_say_so(
+    database: Path, log: pytest.LogCaptureFixture
+) -> None:
+    async with own(database, wait=False):
+        with pytest.raises(DatabaseTaken):
+            await take(database)
+    assert log.messages == []
+
+
+@pytest.mark.parametrize("wait", [False, True])
+async def test_whoever_waits_for_the_queue_says_so_once(
+    redis: Redis, database: Path, log: pytest.LogCaptureFixture, wait: bool
+) -> None:
+    theirs = Heartbeat(worker="process 1 on there", database="theirs", since=0, versions={})
+    await write_heartbeat(redis, theirs)
+    waiting = asyncio.create_task(await_queue(redis, database, wait=wait))
+    await asyncio.wait({waiting}, timeout=0.05)
+    await end_heartbeat(redis)
+    await asyncio.wait_for(waiting, 30)
+    assert log.messages == ["Waiting for process 1 on there: it serves the queue, with theirs."]
 
 
 async def test_each_database_has_its_own_owner(database: Path) -> None:

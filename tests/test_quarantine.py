@@ -60,9 +60,9 @@ async def test_a_worker_says_which_threads_they_are(
     turns: Turns, claims: Claims, lane: Lane
 ) -> None:
     await quarantine(turns, claims, "restored")
-    await lane.set_quarantined(["t"])
+    await lane.quarantine(["t"], only=True)
     await accept(turns, thread_id="restored")
     with pytest.raises(Quarantined):
         await accept(turns, thread_id="t")
-    await lane.set_quarantined([])
+    await lane.quarantine([], only=True)
     await accept(turns, thread_id="t")

@@ -11,7 +11,7 @@ from shared.redis import Redis
 from shared.turns import Turns
 from tests.memory import OURS, Rows, put, rows
 from tests.redis_seen import RedisSeen, log_of
-from tests.turns_made import LIFETIMES, accept, claim, done, entry, start, text
+from tests.turns_made import LIFETIMES, accept, claim, done, entry, queued, start, text
 from worker import rollback
 from worker.checkpoints import TurnSaver
 from worker.conclusion import Account, Outcome
@@ -36,7 +36,7 @@ async def fail_to_restore(*_: object) -> None:
 
 async def begin(saver: TurnSaver, turn: TurnRecord) -> Memory:
     """As a worker that is killed in the middle of the turn leaves it."""
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     await memory.begin(turn)
     await put(saver, turn_id=turn.turn_id, thread_id=turn.thread_id)
     memory.gate.close()
@@ -45,7 +45,9 @@ async def begin(saver: TurnSaver, turn: TurnRecord) -> Memory:
 
 async def restart(redis: Redis, saver: TurnSaver) -> None:
     claims, lane = Claims(redis, LIFETIMES), Lane(redis, LIFETIMES)
-    await Recovery(lane, claims, Memory(saver, {})).start()
+    memory = Memory(saver, {}, kept_s=0)
+    await Recovery(lane, claims, memory).start()
+    await memory.forget_told()
 
 
 async def everything(saver: TurnSaver) -> Rows:
@@ -79,7 +81,7 @@ async def test_an_open_turn_is_there_again_that_redis_has_forgotten(
     turn = await start(turns, claims, idempotency_key="key", body_hash="hash")
     memory = await begin(saver, turn)
     if not crashed:
-        await memory.let_go(turn)
+        await memory.let_go(turn, 1)
     before = await everything(saver)
     attempt = 2 if crashed else 1
     for _ in range(2):  # and once more before it is claimed
@@ -120,8 +122,8 @@ async def test_an_end_is_told_that_redis_has_not_heard(
 ) -> None:
     turn = await start(turns, claims)
     memory = await begin(saver, turn)
-    unsent = [entry(2, text(turn, "last words"))]
-    await memory.commit(Ending(turn=turn, chunk=done(turn), unsent=unsent))
+    log = [entry(1, queued(turn)), entry(2, text(turn, "last words"))]
+    await memory.commit(Ending(turn=turn, chunk=done(turn), log=log))
     await turns.cancel(turn.turn_id)  # too late
     await restart(redis, saver)
     assert (await turns.read(turn.turn_id)).status == "done"
@@ -179,6 +181,7 @@ async def test_a_turn_that_ended_stays_so_when_redis_has_forgotten_that(
     await claim(Claims(redis, LIFETIMES), turn)  # the claim that Redis knows is another one
     await restart(redis, saver)
     await TurnRunner(Claims(redis, LIFETIMES), memory, {}, WorkerSettings()).run(turn.turn_id)
+    await memory.forget_told()
     assert await rows(saver) == before
     assert (await turns.read(turn.turn_id)).status == "done"
     assert await rows(saver, *LOWERED) == LOWERED

@@ -8,9 +8,9 @@ from shared.errors import AgentMismatch, Quarantined, UnknownTurn
 from shared.lane import Lane
 from shared.record import TurnRecord
 from shared.turns import Turns
-from tests.memory import Rows, put, rows
+from tests.memory import Rows, put, rows, untold
 from tests.redis_seen import RedisSeen, log_of, stored
-from tests.turns_made import LIFETIMES, accept, done, entry, failed, start, text
+from tests.turns_made import LIFETIMES, accept, done, entry, failed, queued, start, text
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
 from worker.failures import ROLLBACK_FAILED
@@ -25,7 +25,7 @@ IsRun = pytest.mark.parametrize("is_run", [False, True])
 
 @pytest.fixture
 def memory(saver: TurnSaver) -> Memory:
-    return Memory(saver, {})
+    return Memory(saver, {}, kept_s=0)
 
 
 @pytest.fixture
@@ -57,16 +57,16 @@ async def test_an_end_is_told_unless_its_runner_is_about_to(
     turn: TurnRecord,
     is_run: bool,
 ) -> None:
-    unsent = [entry(2, text(turn, "hi"))]
-    await memory.commit(ending := Ending(turn=turn, chunk=done(turn), unsent=unsent))
+    log = [entry(1, queued(turn)), entry(2, text(turn, "hi"))]
+    await memory.commit(ending := Ending(turn=turn, chunk=done(turn), log=log))
     valkey.flushall()
     await recovery.refresh(turn.turn_id if is_run else NOBODY)
     if is_run:
-        assert await memory.untold() == [ending]
+        assert await untold(memory) == [ending]
         with pytest.raises(UnknownTurn):
             await turns.read(turn.turn_id)
     else:
-        assert await memory.untold() == []
+        assert await untold(memory) == []
         told = [chunk["type"] for chunk in log_of(valkey, turn.turn_id)]
         assert told == ["queued", "text", "done"]
 
@@ -93,7 +93,7 @@ async def test_a_thread_keeps_its_agent(
     turns: Turns, memory: Memory, recovery: Recovery, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
     await memory.commit(Ending(turn=turn, chunk=done(turn)))
-    await memory.told(turn.turn_id)
+    memory.told(turn.turn_id)
     valkey.flushall()
     await recovery.refresh(NOBODY)
     assert 0 < valkey.ttl(keys.thread(turn.thread_id)) <= LIFETIMES.turn_s
@@ -111,7 +111,7 @@ async def test_a_quarantined_thread_stays_so(
 ) -> None:
     chunk = failed(turn, ROLLBACK_FAILED)
     await memory.quarantine(Ending(turn=turn, chunk=chunk, failure=ROLLBACK_FAILED))
-    await memory.told(turn.turn_id)
+    memory.told(turn.turn_id)
     before = await rows(saver)
     valkey.flushall()
     await recovery.refresh(NOBODY)

@@ -32,7 +32,7 @@ async def test_a_step_that_was_taken_is_not_taken_again(
     assert (steps.firsts, steps.seconds) == (1, 2)
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.attempt, ended.claim) == ("done", 2, 2)
-    assert await rows(saver, "open_turns", "outbox") == {"open_turns": [], "outbox": []}
+    assert await rows(saver, "open_turns", "numbering") == {"open_turns": [], "numbering": []}
 
 
 async def test_each_run_has_an_id(turns: Turns, steps: TwoSteps, valkey: RedisSeen) -> None:

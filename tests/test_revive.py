@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from shared import keys
 from shared.claims import Claims, State
 from shared.errors import AgentMismatch
-from shared.lane import Lane
+from shared.lane import Lane, Mark
 from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
@@ -179,11 +179,28 @@ async def test_threads_keep_their_agents(
 
 
 async def test_it_is_seen_when_redis_has_been_emptied(lane: Lane, valkey: RedisSeen) -> None:
-    assert not await lane.is_known()
-    await lane.set_known()
-    assert await lane.is_known()
+    assert await lane.read_mark() is None
+    mark = await lane.begin_telling()
+    assert await lane.read_mark() == Mark(mark, told=False)
+    assert await lane.end_telling(mark)
+    assert await lane.read_mark() == Mark(mark, told=True)
     valkey.flushall()
-    assert not await lane.is_known()
+    assert await lane.read_mark() is None
+
+
+async def test_a_redis_keeps_its_mark_until_it_may_have_lost_something(
+    lane: Lane, valkey: RedisSeen
+) -> None:
+    first = await lane.begin_telling()
+    assert await lane.begin_telling() == first, "the worker was started again"
+    valkey.flushall()
+    assert not await lane.end_telling(first)
+    second = await lane.begin_telling()
+    assert second != first
+    # As after a start of Redis, with what it had kept.
+    valkey.set(keys.known(), "another-process-mark told")
+    assert await lane.read_mark() is None
+    assert await lane.begin_telling() not in (first, second)
 
 
 async def test_a_turn_that_only_ends_does_not_take_the_slot(

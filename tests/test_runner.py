@@ -11,12 +11,12 @@ from shared.claims import Claims
 from shared.errors import Fenced
 from shared.redis import Redis
 from shared.turns import Turns
-from tests.memory import graph_of, rows
+from tests.memory import graph_of, rows, untold
 from tests.redis_seen import RedisSeen, log_of
 from tests.runners import Held, RunnerOf, begin, end_of, runners, running, say_hi, wait
 from tests.turns_made import LIFETIMES, accept, claim, entry, text
 from worker.checkpoints import TurnSaver
-from worker.failures import WORKER_LOST
+from worker.failures import worker_lost
 from worker.memory import Memory
 from worker.state import count_messages
 
@@ -77,7 +77,7 @@ async def test_a_turn_that_ended_is_told_and_not_run_again_when_redis_forgot(
 ) -> None:
     held = Held()
     held.free.set()
-    memory = Memory(saver, {"chat": graph_of(held.answer, saver)})
+    memory = Memory(saver, {"chat": graph_of(held.answer, saver)}, kept_s=0)
     runner = runner_of(held.answer, memory=memory)
     turn = await accept(turns)
     others = Claims(redis, LIFETIMES)
@@ -95,7 +95,7 @@ async def test_a_turn_that_ended_is_told_and_not_run_again_when_redis_forgot(
     assert held.begun == 1
     assert (await turns.read(turn.turn_id)).status == "done"
     assert [chunk["type"] for chunk in log_of(valkey, turn.turn_id)][-1] == "done"
-    assert await memory.untold() == []
+    assert await untold(memory) == []
 
 
 async def test_a_turn_that_a_dead_worker_left_is_gone_on_with(
@@ -125,5 +125,5 @@ async def test_a_turn_that_has_cost_its_workers_is_undone(
         await asyncio.wait({killed})
     await runner_of(held.answer, ON_WORKER_LOST=setting).run(turn.turn_id)
     ended = await turns.read(turn.turn_id)
-    assert (ended.error, ended.attempt, held.begun) == (WORKER_LOST, lost + 1, lost)
+    assert (ended.error, ended.attempt, held.begun) == (worker_lost(lost), lost + 1, lost)
     assert await rows(saver) == {"checkpoints": [], "writes": []}

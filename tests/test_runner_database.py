@@ -31,7 +31,7 @@ async def answer(_: MessagesState) -> dict[str, Any]:
 
 @pytest.fixture
 def memory(saver: TurnSaver) -> Memory:
-    return Memory(saver, {"chat": graph_of(answer, saver)})
+    return Memory(saver, {"chat": graph_of(answer, saver)}, kept_s=0)
 
 
 @pytest.fixture
@@ -40,19 +40,22 @@ async def runner(redis: Redis, saver: TurnSaver, memory: Memory) -> TurnRunner:
     return TurnRunner(Claims(redis, LIFETIMES), memory, agents, WorkerSettings())
 
 
+REFUSAL = sqlite3.OperationalError("disk I/O error")
+
+
 async def refuse(*_: object) -> Any:
-    raise sqlite3.OperationalError("database is locked")
+    raise REFUSAL
 
 
 def refuse_once(
-    monkeypatch: pytest.MonkeyPatch, memory: Memory, name: str
+    monkeypatch: pytest.MonkeyPatch, memory: Memory, name: str, refusal: Exception = REFUSAL
 ) -> Callable[..., Awaitable[Any]]:
     """Has the database refuse the next time, and do as it did from then on."""
     whole = getattr(memory, name)
 
     async def do(*_: object) -> Any:
         monkeypatch.setattr(memory, name, whole)
-        return await refuse()
+        raise refusal
 
     monkeypatch.setattr(memory, name, do)
     return whole
@@ -94,14 +97,18 @@ async def test_a_turn_is_tried_again_while_the_database_cannot_be_read(
     assert (ended.status, ended.attempt) == ("done", 1)
 
 
-async def test_an_outbox_that_cannot_be_cleared_costs_nothing(
+async def test_a_turn_waits_while_another_process_keeps_the_database(
     turns: Turns, runner: TurnRunner, memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refuse_once(monkeypatch, memory, "told")
+    locked = sqlite3.OperationalError("database is locked")
+    locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
+    refuse_once(monkeypatch, memory, "begin", locked)
     turn = await accept(turns)
+    with pytest.raises(NotNow):
+        await runner.run(turn.turn_id)
     await runner.run(turn.turn_id)
-    assert (await turns.read(turn.turn_id)).status == "done"
-    assert len(await memory.untold()) == 1
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.attempt) == ("done", 1)
 
 
 async def test_what_a_first_run_has_left_goes_before_the_second(

@@ -12,7 +12,7 @@ from shared.errors import Fenced, Quarantined
 from shared.lane import Lane
 from shared.redis import Redis
 from shared.turns import Turns
-from tests.memory import Rows, put, rows
+from tests.memory import Rows, put, rows, untold
 from tests.turns_made import LIFETIMES, accept, claim, claimed_turn
 from worker import rollback, settlement
 from worker.checkpoints import TurnSaver
@@ -32,7 +32,7 @@ UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
 @pytest.fixture
 async def memory(saver: TurnSaver) -> Memory:
     """A memory in the middle of a turn."""
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     await memory.begin(TURN)
     await put(saver)
     return memory
@@ -51,14 +51,14 @@ async def test_a_turn_is_kept(memory: Memory, saver: TurnSaver) -> None:
     assert isinstance(ending.chunk, Done)
     assert ending.chunk.metadata.elapsed_s == 1.5
     assert await rows(saver) != UNTOUCHED
-    assert await memory.untold() == [ending]
+    assert await untold(memory) == [ending]
 
 
 async def test_a_cancel_in_the_last_moment_undoes_it(memory: Memory, saver: TurnSaver) -> None:
     ending = await keep(memory, ACCOUNT, lambda: CANCELLED)
     assert isinstance(ending.chunk, Cancelled)
     assert await rows(saver) == UNTOUCHED
-    assert await memory.untold() == [ending]
+    assert await untold(memory) == [ending]
 
 
 async def test_a_turn_that_cannot_be_saved_is_undone(
@@ -72,10 +72,10 @@ async def test_a_turn_that_cannot_be_saved_is_undone(
 
 
 async def test_a_turn_that_never_began_has_nothing_to_undo(saver: TurnSaver) -> None:
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     ending = await undo(memory, ACCOUNT, CANCELLED)
     assert ending.rolled_back_messages == 0
-    assert await memory.untold() == [ending]
+    assert await untold(memory) == [ending]
 
 
 async def test_a_turn_on_a_fenced_thread_leaves_the_fence_alone(
@@ -128,7 +128,7 @@ async def test_a_turn_that_will_begin_again_leaves_no_trace_or_no_way_in(
     await abandon(memory, TURN)
     assert len(await memory.fences()) == int(fails)
     assert (await rows(saver) == UNTOUCHED) is not fails
-    assert await memory.untold() == []
+    assert await untold(memory) == []
 
 
 async def accepted_and_claimed(turns: Turns, claims: Claims, **changes: Any) -> Account:
@@ -139,27 +139,27 @@ async def accepted_and_claimed(turns: Turns, claims: Claims, **changes: Any) -> 
 async def test_a_quarantined_thread_takes_no_turn(
     turns: Turns, claims: Claims, lane: Lane, saver: TurnSaver
 ) -> None:
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     account = await accepted_and_claimed(turns, claims, thread_id="broken")
     await memory.write_down(ending := account.conclude(Outcome(ROLLBACK_FAILED)))
     await tell_later(claims, memory, ending)
-    assert await memory.untold() == []
+    assert await untold(memory) == []
     for retry_of in ("", account.turn.turn_id):
         with pytest.raises(Quarantined, match="broken"):
             await accept(turns, thread_id="broken", retry_of=retry_of)
     await accept(turns, thread_id="sound")
 
-    await lane.set_quarantined([])
+    await lane.quarantine([], only=True)
     await accept(turns, thread_id="broken")
 
 
 async def test_an_end_that_redis_refuses_stays_in_the_outbox(
     turns: Turns, claims: Claims, redis: Redis, saver: TurnSaver
 ) -> None:
-    memory = Memory(saver, {})
+    memory = Memory(saver, {}, kept_s=0)
     account = await accepted_and_claimed(turns, claims)
     await claim(Claims(redis, LIFETIMES), account.turn)
     await memory.write_down(ending := account.conclude(DONE))
     with pytest.raises(Fenced):
         await tell_later(claims, memory, ending)
-    assert await memory.untold() == [ending]
+    assert await untold(memory) == [ending]

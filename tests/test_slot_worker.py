@@ -35,6 +35,18 @@ async def test_turns_run_one_at_a_time_in_the_order_of_the_queue(
     assert runs.most_at_once == 1
 
 
+async def test_turns_run_by_the_order_of_their_scores_whatever_the_worker_s_clock_says(
+    turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
+) -> None:
+    accepted = await accept_many(turns, 4)
+    hour_ms = 3_600_000
+    for turn_id, hours in zip(accepted, (3, 1, -1, 2), strict=True):
+        valkey.zincrby(keys.queue(), hours * hour_ms, turn_id)
+    async with working(redis_url, runs.run):
+        await until(lambda: len(runs.ended) == 4, within_s=5)
+    assert runs.begun == [accepted[place] for place in (2, 1, 3, 0)]
+
+
 async def test_a_turn_that_runs_is_still_in_the_queue(
     turns: Turns, redis_url: str, runs: Runs, valkey: RedisSeen
 ) -> None:

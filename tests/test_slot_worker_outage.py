@@ -1,6 +1,7 @@
 """The slot worker while Redis goes away, comes back, or is lost at the worst moment."""
 
 import asyncio
+import logging
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -54,17 +55,42 @@ async def test_a_worker_may_begin_before_redis(folder: Path, runs: Runs) -> None
         await asyncio.wait_for(at_work, 30)
 
 
-async def test_a_worker_at_rest_outlives_redis(folder: Path, runs: Runs) -> None:
+async def test_a_worker_at_rest_outlives_redis(
+    folder: Path, runs: Runs, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "worker.slot_worker")
     url = valkey_url(folder)
     async with open_redis(url) as redis:
         async with run_valkey(folder):
             at_work = asyncio.create_task(work(url, runs, count=2))
             await accept(Turns(redis, LIFETIMES))
             await until(lambda: len(runs.ended) == 1)
+        await until(lambda: "Redis is away" in caplog.text)
         async with run_valkey(folder):
+            await until(lambda: "Redis is back." in caplog.text)
             await accept(Turns(redis, LIFETIMES))
             await asyncio.wait_for(at_work, 30)
     assert len(runs.ended) == 2
+
+
+async def test_that_redis_is_away_and_back_is_said_once_each(
+    folder: Path, runs: Runs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(slot_worker, "IDLE_S", 0.005)
+    caplog.set_level(logging.INFO, "worker.slot_worker")
+    runs.free.clear()
+    async with open_redis(valkey_url(folder)) as redis:
+        async with run_valkey(folder) as url:
+            at_work = asyncio.create_task(work(url, runs, count=2))
+            await accept(Turns(redis, LIFETIMES))
+            await until(lambda: runs.begun)
+        runs.free.set()
+        await until(lambda: caplog.records)
+        async with run_valkey(folder):
+            await accept(Turns(redis, LIFETIMES))
+            await asyncio.wait_for(at_work, 30)
+    told = [record.message.partition(":")[0] for record in caplog.records]
+    assert told == ["Redis is away", "Redis is back.", "Stopping on SIGTERM."]
 
 
 async def test_a_turn_outlives_redis_and_runs_once(folder: Path, runs: Runs) -> None:
@@ -115,7 +141,7 @@ async def test_a_worker_stops_in_order_while_redis_is_away(
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(b"ZRANGEBYSCORE", id="while it looks for turns"),
+        pytest.param(b"ZRANGE\r\n", id="while it looks for turns"),
         pytest.param(b"INCRBY", id="after it has asked for the job"),
         pytest.param(b"ZREM\r\n$9\r\narq:abort", id="when the turn is over"),
     ],

@@ -36,10 +36,10 @@ async def memory(saver: TurnSaver) -> Memory:
 
 async def begin(memory: Memory, turn: TurnRecord) -> tuple[bool, Fence]:
     """Whether its input has landed before, and its fence."""
-    landed = await memory.begin(turn)
+    begun = await memory.begin(turn)
     fence = await memory.fence_of(turn.thread_id)
     assert fence
-    return landed, fence
+    return begun.landed, fence
 
 
 def die(memory: Memory) -> None:

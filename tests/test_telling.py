@@ -1,6 +1,7 @@
 """The last word on a turn is told to a Redis that knows all of it, a part of it, or nothing."""
 
 import pytest
+from msgspec.structs import replace
 
 from shared import keys
 from shared.claims import Claims
@@ -9,6 +10,7 @@ from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.stream import Entry
 from shared.turns import Turns
+from tests.memory import untold
 from tests.redis_seen import RedisSeen, everlasting, log_of, stored
 from tests.turns_made import (
     FAILURE,
@@ -30,7 +32,7 @@ from worker.telling import let_go, tell, tell_later
 
 @pytest.fixture
 def memory(saver: TurnSaver) -> Memory:
-    return Memory(saver, {})
+    return Memory(saver, {}, kept_s=0)
 
 
 @pytest.fixture
@@ -47,9 +49,10 @@ def said(turn: TurnRecord, *numbers: int) -> list[Entry]:
     return [entry(seq, text(turn, f"{seq} ", message_id=f"{seq}")) for seq in numbers]
 
 
-async def end(memory: Memory, turn: TurnRecord, *unsent: int) -> Ending:
-    """The turn's end in the database; of the `unsent` chunks Redis has not said to have them."""
-    ending = Ending(turn=turn, chunk=done(turn), unsent=said(turn, *unsent))
+async def end(memory: Memory, turn: TurnRecord, last: int = 3) -> Ending:
+    """The turn's end in the database, with its chunks up to number `last`."""
+    log = [entry(1, queued(turn)), *said(turn, *range(2, last + 1))]
+    ending = Ending(turn=turn, chunk=done(turn), log=log)
     await memory.write_down(ending)
     return ending
 
@@ -61,53 +64,63 @@ def told(valkey: RedisSeen, turn: TurnRecord) -> list[str]:
     return [chunk["content"] or chunk["type"] for chunk in log]
 
 
-@pytest.mark.parametrize("unsent", [(), (4,), (4, 5), (3, 4), (2, 3, 4), (3,)])
+def whole(last: int) -> list[str]:
+    """So when all was told."""
+    return ["queued", *(f"{seq} " for seq in range(2, last + 1)), "done"]
+
+
+@pytest.mark.parametrize("last", [3, 4, 6])
 async def test_a_redis_that_knows_the_turn_is_told_what_it_has_not(
-    claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord, unsent: tuple[int, ...]
+    claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord, last: int
 ) -> None:
-    await tell_later(claims, memory, await end(memory, turn, *unsent))
-    last = max(3, *unsent, 3)
-    assert told(valkey, turn) == ["queued", *(f"{seq} " for seq in range(2, last + 1)), "done"]
+    await tell_later(claims, memory, await end(memory, turn, last))
+    assert told(valkey, turn) == whole(last)
     assert valkey.hget(keys.turn(turn.turn_id), "status") == b"done"
-    assert await memory.untold() == []
+    assert await untold(memory) == []
     assert everlasting(valkey) == set()
 
 
-async def test_a_redis_that_has_lost_the_last_second_is_told_all_that_is_left(
+async def test_a_redis_that_has_lost_its_last_second_is_told_it_again(
     claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
-    ending = await end(memory, turn, 6, 7)  # 4 and 5 were sent, and are lost with whoever did
+    kept = {key: valkey.dump(key) for key in valkey.scan_iter()}
+    ending = await end(memory, turn, 5)
     await tell_later(claims, memory, ending)
-    assert told(valkey, turn) == ["queued", "2 ", "3 ", "6 ", "7 ", "done"]
+    assert await memory.untold() == [ending], "Redis may still lose it"
+    valkey.flushall()
+    for key, value in kept.items():
+        valkey.restore(key, 0, value)
+    again = await claim(claims, turn)
+    found = await memory.end_of(again)
+    assert found
+    assert found == replace(ending, turn=again)
+    await tell_later(claims, memory, found)
+    assert told(valkey, turn) == whole(5)
 
 
 async def test_a_chunk_that_was_sent_never_changes(
     claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord
 ) -> None:
     # A follower may have the first of them, from a Redis that has lost its last second.
-    unsent = [entry(seq, text(turn, f"{seq} ")) for seq in (4, 5)]
-    await memory.write_down(ending := Ending(turn=turn, chunk=done(turn), unsent=unsent))
+    log = [entry(1, queued(turn)), *said(turn, 2, 3)]
+    log += [entry(seq, text(turn, f"{seq} ")) for seq in (4, 5)]
+    await memory.write_down(ending := Ending(turn=turn, chunk=done(turn), log=log))
     await tell_later(claims, memory, ending)
-    assert told(valkey, turn) == ["queued", "2 ", "3 ", "4 ", "5 ", "done"]
+    assert told(valkey, turn) == whole(5)
 
 
-@pytest.mark.parametrize("unsent", [(), (2,), (2, 3), (4, 5)])
+@pytest.mark.parametrize("last", [1, 3, 5])
 async def test_a_redis_that_has_been_emptied_hears_of_the_turn(
-    turns: Turns,
-    claims: Claims,
-    memory: Memory,
-    valkey: RedisSeen,
-    turn: TurnRecord,
-    unsent: tuple[int, ...],
+    turns: Turns, claims: Claims, memory: Memory, valkey: RedisSeen, turn: TurnRecord, last: int
 ) -> None:
-    ending = await end(memory, turn, *unsent)
+    ending = await end(memory, turn, last)
     valkey.flushall()
     await tell_later(claims, memory, ending)
-    assert told(valkey, turn) == ["queued", *(f"{seq} " for seq in unsent), "done"]
+    assert told(valkey, turn) == whole(last)
     ended = await turns.read(turn.turn_id)
     assert (ended.status, ended.thread_id, ended.request) == ("done", turn.thread_id, turn.request)
     assert valkey.exists(keys.running(), keys.queue()) == 0
-    assert await memory.untold() == []
+    assert await untold(memory) == []
     assert everlasting(valkey) == set()
 
 
@@ -149,7 +162,7 @@ async def test_an_end_that_redis_knows_stands(
     await tell_later(claims, memory, await end(memory, turn, 4))
     assert stored(valkey) == before
     assert (await turns.read(turn.turn_id)).error == FAILURE
-    assert await memory.untold() == []
+    assert await untold(memory) == []
 
 
 async def test_a_turn_of_another_claim_is_not_ended(
@@ -161,7 +174,7 @@ async def test_a_turn_of_another_claim_is_not_ended(
     with pytest.raises(Fenced):
         await tell_later(claims, memory, ending)
     assert stored(valkey) == before
-    assert await memory.untold() == [ending]
+    assert await untold(memory) == [ending]
 
 
 async def test_chunks_come_before_the_end_although_redis_forgets_in_between(
@@ -173,7 +186,7 @@ async def test_chunks_come_before_the_end_although_redis_forgets_in_between(
     valkey.flushall()
     await tell(claims, memory, await end(memory, turn), publisher)
     assert told(valkey, turn) == ["queued", "2 ", "3 ", "4 ", "done"]
-    assert await memory.untold() == []
+    assert await untold(memory) == []
 
 
 async def test_so_it_is_when_the_turn_waits_again(

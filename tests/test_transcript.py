@@ -37,6 +37,11 @@ def test_what_sub_agents_say_is_not_the_answer():
     assert write_down(io.StringIO(), text("aside", "m1", "helper"), text("Yes\n", "m2")) == "Yes\n"
 
 
+def test_a_place_is_told_when_it_changes():
+    shown = write_down(io.StringIO(), queued(1), queued(1), queued(0), queued(0), text("Yes\n"))
+    assert shown == f"turn {TURN}: 1 turn ahead\nturn {TURN}: 0 turns ahead\nYes\n"
+
+
 def replaced(words: str) -> str:
     return f'{LOST}; what follows replaces the answer from "{words}" on'
 

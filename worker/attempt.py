@@ -2,37 +2,57 @@
 
 import asyncio
 import logging
+from functools import partial
 
 from shared.chunks import RewindReason
+from shared.record import TurnRecord
 from worker.conclusion import Outcome
+from worker.errors import NotNow
 from worker.failures import ROLLBACK_FAILED, ThreadQuarantined
+from worker.lost import find_reason
 from worker.memory import Memory
 from worker.rewind import set_right
 from worker.rollback import RestoreFailed
 from worker.run import Run, drive, read_input
 from worker.settlement import NOT_SAVED, UNUSABLE
 from worker.standing import NOTHING, Standing
+from worker.transaction import is_locked
 from worker.translate import Translator
 
 log = logging.getLogger(__name__)
 
 
 async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Outcome:
-    """Runs the turn, unless `halt` has come before; raises Fenced, and what the agent raises."""
+    """Runs the turn, unless `halt` has come before.
+
+    Raises Fenced, NotNow, and what the agent raises.
+    """
     if halt.done():
         return halt.result()
     try:
-        landed = await memory.begin(run.turn)
-        standing = await memory.standing(run.turn) if landed else NOTHING
+        begun = await memory.begin(run.turn)
+        run.publisher.limit(begun.bound, partial(_reserve, run.turn, memory))
+        standing = await memory.standing(run.turn) if begun.landed else NOTHING
     except UNUSABLE as error:
+        if is_locked(error):  # by another process; the turn can wait for that
+            raise NotNow(f"The database is locked: {error}") from error
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
         return NOT_SAVED
     except (ThreadQuarantined, RestoreFailed) as error:
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, type(error).__name__)
         return Outcome(ROLLBACK_FAILED)
-    _tell_what_stands(run, standing, run.translator, "worker_lost")
-    given = None if landed else read_input(run.turn)
+    reason = find_reason(run.publisher.entries, run.turn.attempt)
+    _tell_what_stands(run, standing, run.translator, reason)
+    given = None if begun.landed else read_input(run.turn)
     return await drive(run, given, memory.gate, halt)
+
+
+async def _reserve(turn: TurnRecord, memory: Memory, seq: int) -> int:
+    try:
+        return await memory.reserve(turn, seq)
+    except UNUSABLE as error:  # it matters only if both Redis and the worker are lost
+        log.warning("How far turn %s is told is not noted: %s", turn.turn_id, error)
+        return seq
 
 
 async def break_off(run: Run, memory: Memory) -> None:

@@ -16,7 +16,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from worker import fence, ledger, outbox
+from worker import fence, ledger, numbering, outbox
 from worker.errors import DatabaseUnusable
 from worker.gate import Gate, PutRefused
 
@@ -85,8 +85,8 @@ async def open_checkpoints(path: Path) -> AsyncGenerator[TurnSaver]:
         try:
             # Before any graph is compiled: in strict mode that takes a copy of the saver.
             await saver.setup()
-            for schema in (fence.SCHEMA, ledger.SCHEMA, outbox.SCHEMA):
-                await connection.executescript(schema)
+            for module in (fence, ledger, numbering, outbox):
+                await connection.executescript(module.SCHEMA)
         except sqlite3.Error as error:
             raise DatabaseUnusable(f"CHECKPOINT_DB {path} cannot be used: {error}") from error
         yield saver

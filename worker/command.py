@@ -17,6 +17,9 @@ from worker.errors import CannotStart
 from worker.settings import WorkerSettings
 from worker.stop import Stop
 
+BROKEN = 1
+"""By an error of which nobody has thought: it ends the process as well, with its traceback."""
+
 
 def run(stop: Stop) -> int:
     """Runs the worker until it is told to stop; answers the exit code."""
@@ -42,12 +45,14 @@ async def _serve(settings: WorkerSettings, stop: Stop, *, wait: bool) -> int:
     # Imported only now, as it takes seconds: what cannot be used is told at once.
     from worker.main import serve
 
-    exit_code = 0
+    exit_code = BROKEN
     try:
         await serve(settings, wait=wait, signals=stop)
+        exit_code = 0
     except (SettingsError, CannotStart) as error:
         exit_code = _tell(error)
-    stop.end(exit_code)
+    finally:
+        stop.end(exit_code)
     if _is_held_up():
         logging.shutdown()
         os._exit(exit_code)

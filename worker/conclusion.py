@@ -26,26 +26,21 @@ CANCELLED = Outcome(cancelled=True)
 BROKEN_OFF = Outcome(broken_off=True)
 
 
-def nothing_unsent() -> list[Entry]:
-    """Of a turn of which nothing was told."""
-    return []
-
-
 class Account(Struct, frozen=True):
     """What is known of a turn when it ends. `elapsed_s`: seconds since it was accepted.
 
-    `unsent`: its chunks that Redis has not said to have.
+    `log`: its chunks.
     """
 
     turn: TurnRecord
     tally: Tally
     elapsed_s: Callable[[], float]
-    unsent: Callable[[], list[Entry]] = nothing_unsent
+    log: Callable[[], list[Entry]] = list[Entry]
 
     def conclude(self, outcome: Outcome, rolled_back: int | None = None) -> Ending:
         """The turn's end; `rolled_back`: messages that the restore takes out of the thread."""
         chunk = self._chunk(outcome, rolled_back)
-        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure, unsent=self.unsent())
+        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure, log=self.log())
 
     def _chunk(self, outcome: Outcome, rolled_back: int | None) -> Terminal:
         summary, turn_id = self._sum_up(), self.turn.turn_id

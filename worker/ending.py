@@ -10,14 +10,14 @@ from shared.stream import Entry
 
 
 class Ending(Struct, frozen=True, kw_only=True):
-    """`failure`: why, if the turn ended in an error. `unsent`: the chunks before the last of which
-    Redis has not said that it has them.
+    """`failure`: why, if the turn ended in an error. `log`: all chunks before the last one, for a
+    Redis that has not heard of them, or loses them again; empty when it is not known any more.
     """
 
     turn: TurnRecord
     chunk: Terminal
     failure: Failure | None = None
-    unsent: list[Entry] = []
+    log: list[Entry] = []
 
     @property
     def outcome(self) -> str:

@@ -14,12 +14,17 @@ MOST_CHARS = 300
 log = logging.getLogger(__name__)
 
 
-WORKER_LOST = Failure("worker_lost", "The worker was lost while this turn was running.")
 TIMEOUT = Failure("timeout", "The turn ran longer than TURN_TIMEOUT_S allows.")
 ROLLBACK_FAILED = Failure(
     "rollback_failed",
     "The thread could not be restored. It takes no turns until a start of the worker restores it.",
 )
+
+
+def worker_lost(times: int) -> Failure:
+    """The turn is not tried again after so many."""
+    often = "" if times == 1 else " twice" if times == 2 else f" {times} times"
+    return Failure("worker_lost", f"The worker was lost{often} while this turn was running.")
 
 
 class TurnFailed(Exception):

@@ -6,16 +6,18 @@ import sqlite3
 from contextlib import suppress
 
 import aiosqlite
+from msgspec.structs import replace
 
+from shared import characters
 from shared.claims import Claims
 from shared.errors import TurnkeeperError
-from shared.lane import Lane
 from shared.record import TurnRecord
-from shared.redis import Redis, open_redis
-from shared.turns import Turns
+from shared.redis import open_redis
 from worker import ledger
 from worker.checkpoints import name_file
+from worker.fence import rewrite_record
 from worker.settings import WorkerSettings
+from worker.turns import TurnRunner
 
 PATIENCE_S = 1.0
 LOCKED_S = 0.2
@@ -23,42 +25,39 @@ LOCKED_S = 0.2
 log = logging.getLogger(__name__)
 
 
-def say_last_word(settings: WorkerSettings) -> None:
+def say_last_word(settings: WorkerSettings, runner: TurnRunner) -> None:
     """For a thread beside an event loop that may be blocked: it uses nothing of it."""
-    log.warning("The worker does not stop in order; %s.", asyncio.run(_let_go_in_time(settings)))
+    if turn := runner.held:
+        log.warning("The worker does not stop in order; %s.", asyncio.run(let_go(turn, settings)))
+    else:
+        log.warning("The worker does not stop in order; no turn was running.")
     logging.shutdown()
 
 
-async def _let_go_in_time(settings: WorkerSettings) -> str:
+async def let_go(turn: TurnRecord, settings: WorkerSettings) -> str:
+    """Has the turn wait again, as far as database and Redis can be told in time; what came of it.
+
+    What it has not told is lost. One that has ended is left alone.
+    """
     try:
-        async with asyncio.timeout(PATIENCE_S), open_redis(settings.REDIS_URL) as redis:
-            turn_id = await let_go(redis, settings)
+        async with asyncio.timeout(PATIENCE_S):
+            if await _note(turn, settings):
+                return f"turn {turn.turn_id} has ended"
+            async with open_redis(settings.REDIS_URL) as redis:
+                await Claims(redis, settings.lifetimes).let_wait(turn)
     except (TimeoutError, TurnkeeperError, sqlite3.Error) as error:
         reason = str(error) or type(error).__name__
-        return f"Redis is not told ({reason}), and the next start puts all in order"
-    return f"the next start goes on with turn {turn_id}" if turn_id else "no turn was running"
+        return f"not all is said of turn {turn.turn_id} ({reason})"
+    return f"the next start goes on with turn {turn.turn_id}"
 
 
-async def let_go(redis: Redis, settings: WorkerSettings) -> str | None:
-    """Has the running turn wait again, if there is one; its id. What it has not told is lost.
-
-    One that has ended is left alone: what it has not told is in the outbox, under its numbers.
-    Raises sqlite3.Error, RedisAway, Fenced and UnknownTurn.
-    """
-    turn_id = await Lane(redis, settings.lifetimes).left_running()
-    if turn_id is None:
-        return None
-    turn = await Turns(redis, settings.lifetimes).read(turn_id)
+async def _note(turn: TurnRecord, settings: WorkerSettings) -> bool:
+    """Notes in the database that the turn waits; True if it has ended there."""
+    record = characters.encode(replace(turn, status="queued")).decode()
     async with aiosqlite.connect(name_file(settings.CHECKPOINT_DB), timeout=LOCKED_S) as database:
-        # So that it does not end after all; whoever else writes keeps the turn from that, too.
+        # Locked by the worker's own thread: then Redis is told alone.
         with suppress(sqlite3.OperationalError):
             await database.execute("BEGIN IMMEDIATE")
-        if await ledger.find_end(database, turn) is None:
-            await _requeue(Claims(redis, settings.lifetimes), turn)
-    return turn_id
-
-
-async def _requeue(claims: Claims, turn: TurnRecord) -> None:
-    told = await claims.requeue(turn, turn.seq + 1)
-    if told.state == "behind":  # something was told meanwhile
-        await claims.requeue(turn, told.last + 1)
+            await rewrite_record(database, turn.turn_id, record)
+            await database.commit()
+        return await ledger.find_end(database, turn) is not None

@@ -4,9 +4,6 @@
       began has ended in Redis, and is entered afterwards.
 """
 
-from collections.abc import Iterable
-from typing import cast
-
 import msgspec
 from aiosqlite import Connection
 
@@ -72,9 +69,12 @@ async def find_end(connection: Connection, turn: TurnRecord) -> Ending | None:
 
 
 async def agents_of_threads(connection: Connection) -> dict[str, str]:
-    """The agent of each thread that has had a turn."""
-    rows = await connection.execute_fetchall("SELECT DISTINCT thread_id, agent FROM ledger")
-    return dict(cast(Iterable[tuple[str, str]], rows))
+    """The agent of each thread's last turn."""
+    # SQLite takes the other columns from the row with the maximum.
+    rows = await connection.execute_fetchall(
+        "SELECT thread_id, agent, max(created_at) FROM ledger GROUP BY thread_id"
+    )
+    return {thread_id: agent for thread_id, agent, _ in rows}
 
 
 def _json(value: object) -> str:

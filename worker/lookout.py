@@ -8,6 +8,7 @@ from shared.redis import Redis
 from worker.bookkeeper import Bookkeeper
 from worker.control import Orders, hear_control
 from worker.insist import insist
+from worker.memory import Memory
 from worker.recovery import Recovery
 from worker.settlement import UNUSABLE
 from worker.slot_worker import SlotWorker
@@ -20,12 +21,18 @@ class Lookout:
     """Wakes whom it concerns."""
 
     def __init__(
-        self, worker: SlotWorker, runner: TurnRunner, book: Bookkeeper, recovery: Recovery
+        self,
+        worker: SlotWorker,
+        runner: TurnRunner,
+        book: Bookkeeper,
+        recovery: Recovery,
+        memory: Memory,
     ) -> None:
         self._worker = worker
         self._runner = runner
         self._book = book
         self._recovery = recovery
+        self._memory = memory
         self._alone = asyncio.Lock()
 
     async def hear(self, redis: Redis) -> None:
@@ -48,8 +55,9 @@ class Lookout:
         async with self._alone:
             try:
                 await self._recovery.refresh(self._runner.turn_id)
+                await self._memory.forget_told()
             except UNUSABLE as error:  # it is looked at again
-                log.warning("Redis is not told yet what the database knows: %s", error)
+                log.warning("Redis and the database are not in order yet: %s", error)
         self._worker.wake()
         self._book.wake()
         self._runner.probe()

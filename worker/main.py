@@ -31,7 +31,7 @@ from worker.recovery import Recovery
 from worker.saver_version import check_saver
 from worker.settings import WorkerSettings
 from worker.slot_worker import GOODBYE_S, SlotWorker
-from worker.stop import Stop
+from worker.stop import Call, Stop
 from worker.turns import TurnRunner
 
 LIBRARIES = (
@@ -72,9 +72,10 @@ async def serve(
         await recovery.start()
         runner, book = TurnRunner(claims, memory, agents, settings), Bookkeeper(lane, memory)
         worker = SlotWorker(settings.REDIS_URL, runner.run, runner.stop)
-        lookout = Lookout(worker, runner, book, recovery)
+        lookout = Lookout(worker, runner, book, recovery, memory)
         beat = _describe(settings, versions)
-        with _stopping(worker, settings, signals):
+        farewell = partial(say_last_word, settings, runner)
+        with _stopping(worker, farewell, signals):
             await _run(
                 worker,
                 keep_beating(redis, beat),
@@ -98,7 +99,7 @@ def _describe(settings: WorkerSettings, versions: dict[str, str]) -> Heartbeat:
 
 
 def _stopping(
-    worker: SlotWorker, settings: WorkerSettings, signals: Stop | Literal[False]
+    worker: SlotWorker, farewell: Call, signals: Stop | Literal[False]
 ) -> AbstractContextManager[None]:
     if not signals:
         return nullcontext()
@@ -107,7 +108,7 @@ def _stopping(
     def begin() -> None:
         loop.call_soon_threadsafe(worker.handle_sig_wait_for_completion, SIGTERM)
 
-    return signals.in_order(begin, partial(say_last_word, settings))
+    return signals.in_order(begin, farewell)
 
 
 async def _run(worker: SlotWorker, *beside_it: Coroutine[Any, Any, None]) -> None:

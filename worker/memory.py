@@ -4,14 +4,15 @@ Each method that writes is one transaction. SQLite commits first: a turn has end
 in ledger and outbox, and Redis is told after that.
 """
 
-import logging
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from shared import characters
 from shared.record import TurnRecord
-from worker import ledger, outbox, rollback
+from worker import numbering, rollback
+from worker.book import KEPT_S, Book, write_down
 from worker.checkpoint_ids import continue_above
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
@@ -30,33 +31,41 @@ from worker.fence import (
 )
 from worker.gate import OpenTurn
 from worker.graph import Graph
+from worker.numbering import Numbering
 from worker.seal import is_long, seal
-from worker.standing import NOTHING, Standing, parse_rows, read_rows
-from worker.state import StateUnreadable, count_messages, read_messages, seal_head
+from worker.standing import NOTHING, NOWHERE, Standing, find_standing
+from worker.state import count_messages, seal_head
 from worker.transaction import Connection, look, transact
 
-log = logging.getLogger(__name__)
 
-NOWHERE = "none"
-"""No checkpoint has this id."""
+class Begun(NamedTuple):
+    """`landed`: the turn's input was there before, and LangGraph goes on from what is there.
+
+    `bound`: up to which number its chunks may be told.
+    """
+
+    landed: bool
+    bound: int
 
 
-class Memory:
+class Memory(Book):
     """Every method may raise TimeoutError, when a put does not land, and sqlite3.Error."""
 
-    def __init__(self, saver: TurnSaver, agents: Mapping[str, Graph]) -> None:
-        self._saver = saver
+    def __init__(
+        self, saver: TurnSaver, agents: Mapping[str, Graph], *, kept_s: float = KEPT_S
+    ) -> None:
+        super().__init__(saver, kept_s=kept_s)
         self._agents = agents
         self.gate = saver.gate
 
-    async def begin(self, turn: TurnRecord) -> bool:
-        """Fences the turn's thread and lets the turn write; True if its input has landed before.
+    async def begin(self, turn: TurnRecord) -> Begun:
+        """Fences the turn's thread and lets the turn write.
 
-        Then LangGraph goes on from what is there. Raises ThreadQuarantined and RestoreFailed.
+        Raises ThreadQuarantined and RestoreFailed.
         """
         record = characters.encode(turn).decode()
 
-        async def work(connection: Connection) -> tuple[Fence, bool]:
+        async def fence_in(connection: Connection) -> tuple[Fence, bool]:
             if fence := await find_fence(connection, turn.thread_id):
                 if not fence.belongs_to(turn):
                     raise ThreadQuarantined
@@ -65,31 +74,35 @@ class Memory:
                 await rollback.restore(connection, fence)
             return await raise_fence(connection, turn.thread_id, turn.turn_id, record), False
 
-        fence, landed = await transact(self._saver, work)
+        async def work(connection: Connection) -> tuple[Fence, Begun]:
+            fence, landed = await fence_in(connection)
+            bound = await numbering.reserve(connection, turn.turn_id, turn.seq, self.redis)
+            return fence, Begun(landed, bound)
+
+        fence, begun = await transact(self._saver, work)
         continue_above(fence.highest)
         self.gate.open(OpenTurn(turn.turn_id, turn.thread_id, fence.highest or ""))
-        return landed
+        return begun
 
-    async def let_go(self, turn: TurnRecord) -> None:
-        """Notes that the turn, if it has begun, was not left by a crash but waits."""
+    async def let_go(self, turn: TurnRecord, last: int) -> None:
+        """Notes that the turn, if it has begun, was not left by a crash but waits.
+
+        `last`: the highest number that its chunks come to.
+        """
         record = characters.encode(replace(turn, status="queued")).decode()
-        await transact(
-            self._saver, lambda connection: rewrite_record(connection, turn.turn_id, record)
-        )
+
+        async def work(connection: Connection) -> None:
+            await rewrite_record(connection, turn.turn_id, record)
+            await numbering.settle(connection, turn.turn_id, Numbering(last, self.redis))
+
+        await transact(self._saver, work)
 
     async def standing(self, turn: TurnRecord) -> Standing:
         """What the turn has written so far; nothing is under way when it is read."""
         fence, graph = await self.fence_of(turn.thread_id), self._agents.get(turn.agent)
         if not (graph and fence and fence.belongs_to(turn)):
             return NOTHING
-        rows = await look(self._saver, lambda connection: read_rows(connection, fence))
-        pending = await look(self._saver, lambda connection: fenced_pending(connection, fence))
-        try:
-            before = await read_messages(graph, turn.thread_id, fence.head or NOWHERE, pending)
-        except StateUnreadable as error:  # there may be none that are messages
-            log.warning("What thread %s had before is not known: %s", turn.thread_id, error)
-            before = []
-        return parse_rows(graph, rows, [str(getattr(message, "id", "")) for message in before])
+        return await find_standing(self._saver, graph, fence)
 
     async def drain(self) -> None:
         """Lets nothing more be put, and returns when nothing is under way."""
@@ -101,7 +114,7 @@ class Memory:
 
         async def work(connection: Connection) -> None:
             await lower_fence(connection, ending.turn.thread_id)
-            await _write_down(connection, ending)
+            await write_down(connection, ending)
 
         await transact(self._saver, work)
 
@@ -122,28 +135,22 @@ class Memory:
         async def work(connection: Connection) -> None:
             await rollback.restore(connection, fence)
             if ending:
-                await _write_down(connection, ending)
+                await write_down(connection, ending)
 
         await transact(self._saver, work)
 
     async def quarantine(self, ending: Ending) -> None:
-        """Keeps the fence of a thread that could not be restored, and lets no turn begin on it."""
+        """Gives up the thread of a turn that ends thereby."""
 
         async def work(connection: Connection) -> None:
             await mark_failed(connection, ending.turn.thread_id)
-            await _write_down(connection, ending)
+            await write_down(connection, ending)
 
         await transact(self._saver, work)
 
-    async def write_down(self, ending: Ending, *, tell: bool = True) -> None:
-        """Notes the end of a turn that has changed nothing; `tell`: Redis does not know it."""
-
-        async def work(connection: Connection) -> None:
-            await ledger.enter(connection, ending)
-            if tell:
-                await outbox.post(connection, ending)
-
-        await transact(self._saver, work)
+    async def give_up(self, fence: Fence) -> None:
+        """Keeps the fence of a thread that could not be restored, and lets no turn begin on it."""
+        await transact(self._saver, lambda connection: mark_failed(connection, fence.thread_id))
 
     async def fence_of(self, thread_id: str) -> Fence | None:
         """The thread's fence; nothing is under way when it is read."""
@@ -159,22 +166,6 @@ class Memory:
 
         return await look(self._saver, work)
 
-    async def end_of(self, turn: TurnRecord) -> Ending | None:
-        """How the turn ended, if it has."""
-        return await look(self._saver, lambda connection: ledger.find_end(connection, turn))
-
-    async def untold(self) -> list[Ending]:
-        """The ends that Redis may not know, the oldest turn's first."""
-        return await look(self._saver, outbox.untold)
-
-    async def told(self, turn_id: str) -> None:
-        """Redis knows the turn's end."""
-        await transact(self._saver, lambda connection: outbox.clear(connection, turn_id))
-
-    async def agents_of_threads(self) -> dict[str, str]:
-        """The agent of each thread that has had a turn."""
-        return await look(self._saver, ledger.agents_of_threads)
-
     async def count_added(self, fence: Fence, agent: str) -> int | None:
         """How many messages the thread has more than before its turn, pending ones included.
 
@@ -189,8 +180,3 @@ class Memory:
 
 async def _do_nothing(_: Connection) -> None:
     pass
-
-
-async def _write_down(connection: Connection, ending: Ending) -> None:
-    await ledger.enter(connection, ending)
-    await outbox.post(connection, ending)

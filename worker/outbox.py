@@ -1,10 +1,12 @@
 """Ends of turns that the database knows and Redis may not.
 
-- O1  A row is written in the transaction that ends the turn, and cleared once Redis has said that
-      it knows: so an end is told at least once, and Redis takes it once.
+- O1  A row is written in the transaction that ends the turn, and cleared some time after Redis has
+      said that it knows: so an end is told at least once, and Redis takes it once.
+- O2  That time is longer than the last second, which a Redis loses whose machine goes down.
 """
 
 import logging
+from collections.abc import Collection
 
 import msgspec
 from aiosqlite import Connection
@@ -40,6 +42,15 @@ def _read(turn_id: str, text: str) -> Ending | None:
         return None
 
 
-async def clear(connection: Connection, turn_id: str) -> None:
-    """Redis knows the turn's end."""
-    await connection.execute("DELETE FROM outbox WHERE turn_id = ?", (turn_id,))
+async def find(connection: Connection, turn_id: str) -> Ending | None:
+    """The turn's end, if it is still here."""
+    cursor = await connection.execute("SELECT ending FROM outbox WHERE turn_id = ?", (turn_id,))
+    row = await cursor.fetchone()
+    return _read(turn_id, row[0]) if row else None
+
+
+async def clear(connection: Connection, turn_ids: Collection[str]) -> None:
+    """Redis knows the ends of these, and will not forget them again."""
+    await connection.executemany(
+        "DELETE FROM outbox WHERE turn_id = ?", [(turn_id,) for turn_id in turn_ids]
+    )

@@ -5,6 +5,7 @@ worker ran the same turn beside the first.
 """
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import AsyncGenerator
@@ -19,6 +20,8 @@ from worker.insist import insist
 
 RETRY_S = 0.1
 
+log = logging.getLogger(__name__)
+
 
 def describe_database(database: Path) -> str:
     """The file, on this machine."""
@@ -31,10 +34,15 @@ async def own(database: Path, *, wait: bool) -> AsyncGenerator[None]:
 
     Raises DatabaseUnusable when there can be no lock.
     """
+    told = False
     with _lock_of(database) as lock:
         while not _take(lock):
+            owner = lock.owner() or "a worker"
             if not wait:
-                raise DatabaseTaken(f"{database} belongs to {lock.owner() or 'a worker'}.")
+                raise DatabaseTaken(f"{database} belongs to {owner}.")
+            if not told:
+                log.info("Waiting for %s: it has %s.", owner, database)
+                told = True
             await asyncio.sleep(RETRY_S)
         yield
 
@@ -46,11 +54,15 @@ async def await_queue(redis: Redis, database: Path, *, wait: bool) -> None:
     of another, it is that of a living one if it does not expire.
     """
     patience = time.monotonic() + EXPIRE_S + RENEW_S
+    told = False
     while beat := await insist(lambda: read_heartbeat(redis)):
         if beat.database == describe_database(database):
             return
         if not wait and time.monotonic() > patience:
             raise QueueTaken(f"The queue belongs to {beat.worker}, with {beat.database}.")
+        if not told:
+            log.info("Waiting for %s: it serves the queue, with %s.", beat.worker, beat.database)
+            told = True
         await asyncio.sleep(RETRY_S)
 
 

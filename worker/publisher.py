@@ -9,6 +9,7 @@ the turn, is given them again.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
@@ -22,14 +23,15 @@ from shared.record import TurnRecord
 from shared.stream import Entry
 from worker.gate import TurnClosed
 from worker.insist import insist
+from worker.lost import stand_in
 
 FRAME_S = 0.012
 
+Reserve = Callable[[int], Awaitable[int]]
+
 
 class Publisher:
-    """Use `open_publisher`. `log`: the chunks that Redis holds of the turn already; `unsent`: those
-    that come behind, which an earlier publisher has not heard to be there.
-    """
+    """Use `open_publisher`. `log`: the chunks that Redis holds; `unsent`: those that come next."""
 
     sending: asyncio.Task[None]
     """Ends before the turn only when it fails."""
@@ -50,6 +52,8 @@ class Publisher:
         behind = [entry._replace(seq=seq) for seq, entry in enumerate(unsent, len(log) + 1)]
         self._numbered = [*log, *behind]
         self._sent = len(log)
+        self._bound: float = math.inf
+        self._reserve: Reserve | None = None
         self._chunks: list[Chunk] = []
         self._probing = False
         self._fenced: Fenced | None = None
@@ -57,10 +61,7 @@ class Publisher:
         self._draining = asyncio.Event()
 
     def put(self, chunk: Chunk) -> None:
-        """Takes a chunk and never waits; raises Fenced when the turn belongs to another claim.
-
-        Raises TurnClosed when the turn is over.
-        """
+        """Takes a chunk and never waits; raises TurnClosed when the turn is over, and Fenced."""
         if self._fenced:
             raise self._fenced
         if self._draining.is_set():
@@ -71,6 +72,10 @@ class Publisher:
         else:
             self._chunks.append(chunk)
         self._more.set()
+
+    def limit(self, bound: int, reserve: Reserve) -> None:
+        """Has `reserve` asked before a number above `bound` is told; it answers a higher one."""
+        self._bound, self._reserve = bound, reserve
 
     def probe(self) -> None:
         """Asks Redis whether it still has what it was given, and whether to go on."""
@@ -83,11 +88,6 @@ class Publisher:
         first = len(self._numbered) + 1
         waiting = [_number(seq, chunk) for seq, chunk in enumerate(self._chunks, first)]
         return [*self._numbered, *waiting]
-
-    @property
-    def unsent(self) -> list[Entry]:
-        """The chunks of which Redis has not said that it has them."""
-        return self.entries[self._sent :]
 
     async def send(self) -> None:
         """Sends what was put, until all is sent and `close` was called; raises Fenced."""
@@ -105,16 +105,16 @@ class Publisher:
             raise
 
     async def conclude(self, say: Callable[[int], Awaitable[Told]]) -> Told:
-        """Says the turn's last word under the number it is given, after all that comes before it.
+        """Says the turn's last word under the number that it is given, behind all that was put.
 
-        For a publisher that has sent all it has. Raises Fenced.
+        Raises Fenced.
         """
         while True:
             told = await insist(lambda: say(len(self._numbered) + 1))
             if told.state == "forgotten":
                 await self._revive()
             elif told.state == "behind":
-                self._sent = told.last
+                self._hear(told.last)
             else:
                 return told
             while entry := self._next():
@@ -134,13 +134,20 @@ class Publisher:
 
     async def _send(self, entry: Entry) -> None:
         self._probing = False
+        if self._reserve and entry.seq > self._bound:
+            self._bound = await self._reserve(entry.seq)
         last, cancelling = await insist(lambda: self._claims.publish(self._turn, entry))
         if cancelling:
             self._cancel()
         if last is None:
             await self._revive()
         else:
-            self._sent = last
+            self._hear(last)
+
+    def _hear(self, last: int) -> None:
+        """Redis has all up to there, be it more than is known here."""
+        self._numbered += stand_in(self._turn.turn_id, self._numbered, last)
+        self._sent = last
 
     async def _revive(self) -> None:
         await insist(lambda: self._claims.revive(self._turn, "running"))

@@ -5,6 +5,8 @@ Turns that are not over keep their places: the next claim goes on with them, or 
 
 import logging
 import sqlite3
+from contextlib import suppress
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
@@ -36,22 +38,34 @@ class Recovery:
         """Before the first turn is taken; raises DatabaseUnusable."""
         try:
             await self._lift_failed()
-            await self._tell_all("")
+            await self._tell_all("", starts=True)
             if left := await insist(self._lane.left_running):
                 await insist(lambda: self._lane.put_back(left))
         except (sqlite3.Error, TimeoutError) as error:
             raise DatabaseUnusable(f"CHECKPOINT_DB cannot be put in order: {error}") from error
 
     async def refresh(self, running: str) -> None:
-        """Tells Redis all again if it has been emptied; `running`: the turn that is being run.
+        """Tells Redis all again if it may have lost something; `running`: the turn that is run.
 
         May raise RedisAway, sqlite3.Error and TimeoutError.
         """
-        if not await self._lane.is_known():
-            log.warning("Redis has been emptied: it is told what the database knows.")
+        mark = await self._lane.read_mark()
+        if not (mark and mark.told):
+            log.warning("Redis was started anew or emptied: it is told what the database knows.")
             await self._tell_all(running)
+            log.info("Redis knows it all again.")
 
-    async def _tell_all(self, running: str) -> None:
+    async def _tell_all(self, running: str, *, starts: bool = False) -> None:
+        told = False
+        while not told:
+            mark = await insist(self._lane.begin_telling)
+            await self._tell_turns(running, starts=starts)
+            agents = await self._memory.agents_of_threads()
+            await insist(partial(self._lane.remember_agents, agents))
+            told = await insist(partial(self._lane.end_telling, mark))
+            self._memory.redis = mark
+
+    async def _tell_turns(self, running: str, *, starts: bool) -> None:
         for ending in await self._memory.untold():
             if ending.turn.turn_id != running:
                 await self._tell(ending)
@@ -60,10 +74,8 @@ class Recovery:
             if fence.state == "running":
                 await self._keep_going(fence, running)
         failed = [fence.thread_id for fence in fences if fence.state == "failed"]
-        await insist(lambda: self._lane.set_quarantined(failed))
-        agents = await self._memory.agents_of_threads()
-        await insist(lambda: self._lane.remember_agents(agents))
-        await insist(self._lane.set_known)
+        # While a turn runs, its thread may have been given up since the fences were read.
+        await insist(lambda: self._lane.quarantine(failed, only=starts))
 
     async def _tell(self, ending: Ending) -> None:
         try:
@@ -73,16 +85,22 @@ class Recovery:
 
     async def _keep_going(self, fence: Fence, running: str) -> None:
         """A turn that is not over gets its record and its place again, if it has lost them."""
-        turn = _read_record(fence)
-        if turn is None or await insist(lambda: self._claims.status(fence.turn_id)) in ENDED:
+        turn, status = _read_record(fence), await insist(lambda: self._claims.status(fence.turn_id))
+        if turn is None or status in ENDED:
             if fence.turn_id != running:
                 await lift(self._memory, fence)
             return
         if fence.turn_id == running:
             await insist(lambda: self._claims.revive(turn, "running"))
-        else:
-            await insist(lambda: self._claims.revive(_count_crash(turn), "queued"))
+        elif not await insist(lambda: self._claims.revive(_count_crash(turn), "queued")):
+            await self._let_wait(turn, status)
         await insist(lambda: self._lane.put_back(fence.turn_id))
+
+    async def _let_wait(self, turn: TurnRecord, status: str | None) -> None:
+        """One that was let go in order has not crashed, although Redis has not heard of it."""
+        if (turn.status, status) == ("queued", "running"):
+            with suppress(Fenced):  # it was claimed again since, and that one crashed
+                await insist(lambda: self._claims.let_wait(turn))
 
     async def _lift_failed(self) -> None:
         for fence in await self._memory.fences():

@@ -3,6 +3,7 @@
 - W1  A chunk stands if what it tells of is in the database: the message, the call, the result.
 - W2  A `rewind` says which number was the last before the first chunk that does not stand. What
       comes after it is told again as far as it stands, and with it what was never told.
+- W3  Each worker that was lost is told of once.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from shared.chunks import (
     Usage,
 )
 from shared.stream import Entry
+from worker.lost import count_lost
 from worker.standing import Standing
 from worker.translate import Translator
 
@@ -48,9 +50,11 @@ def set_right(
     translator.recall(chunk for _, chunk in kept)
     again = list(_tell(translator, standing))
     void = held[len(kept) :]
-    waits = not kept or isinstance(kept[-1][1], Queued)
-    if not (void or again) and waits and _n_lost(entries) == attempt - 1:
-        return []
+    if not void and count_lost(entries) == attempt - 1:
+        waits = not kept or isinstance(kept[-1][1], Queued)
+        knows = bool(entries) and entries[-1].type == "rewind"
+        if knows or (waits and not again):
+            return again
     to_seq = void[0][0] - 1 if void else len(entries)
     metadata = Interruption(to_seq, reason)
     return [Rewind(turn_id=translator.turn_id, metadata=metadata), *again]
@@ -72,13 +76,6 @@ def hold(entries: Iterable[Entry]) -> Held:
         else:
             held.append((entry.seq, chunk))
     return held
-
-
-def _n_lost(entries: Iterable[Entry]) -> int:
-    told = (chunks.decode(entry.body) for entry in entries if entry.type == "rewind")
-    return sum(
-        isinstance(chunk, Rewind) and chunk.metadata.reason == "worker_lost" for chunk in told
-    )
 
 
 def _count_standing(held: Held, stands: Mapping[Key, str]) -> int:

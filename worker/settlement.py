@@ -95,11 +95,15 @@ async def abandon(memory: Memory, turn: TurnRecord) -> None:
 
 
 async def lift(memory: Memory, fence: Fence) -> bool:
-    """Tries once more to restore a thread whose turn has ended; answers whether that worked."""
+    """Tries once more to restore a thread whose turn has ended; answers whether that worked.
+
+    Raises what the database may answer when it cannot be noted that it did not.
+    """
     try:
         await memory.restore(fence, None)
     except (*UNUSABLE, RestoreFailed) as error:
-        log.error("Thread %s stays quarantined: %s", fence.thread_id, error)
+        log.error("Thread %s is quarantined: %s", fence.thread_id, error)
+        await memory.give_up(fence)
         return False
     log.warning("Thread %s is restored and takes turns again.", fence.thread_id)
     return True

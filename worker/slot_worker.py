@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from signal import Signals
-from typing import Any
+from typing import Any, cast
 
 from arq.connections import ArqRedis
 from arq.worker import RetryJob, Worker, func
@@ -40,8 +40,7 @@ log = logging.getLogger(__name__)
 class SlotWorker(Worker):
     """Runs the turns of one lane, one after another.
 
-    `_poll_iteration` and `_release_sem_dec_counter_on_complete` are arq's private methods:
-    tests/test_arq.py fails when they change.
+    `_poll_iteration` is arq's private method: tests/test_arq.py fails when it changes.
     """
 
     def __init__(
@@ -68,8 +67,6 @@ class SlotWorker(Worker):
             functions=[func(run, name=jobs.FUNCTION, max_tries=UNLIMITED_TRIES)],
             queue_name=keys.queue(lane),
             redis_pool=ArqRedis(connection_pool(redis_url)),
-            max_jobs=1,
-            queue_read_limit=1,  # only ever the first: none overtakes it when its pick-up fails
             poll_delay=0,
             job_timeout=UNLIMITED_S,
             job_completion_wait=GRACE_S,
@@ -104,30 +101,31 @@ class SlotWorker(Worker):
     async def _poll_iteration(self) -> None:
         self._wake.clear()
         with self._redis_may_go():
-            await super()._poll_iteration()
+            await self._collect()
+            if self.allow_pick_jobs and not self.tasks:
+                await self._pick_up()
+                self._redis_is_there()
+            await self.heart_beat()
         with suppress(TimeoutError):
             async with asyncio.timeout(IDLE_S):
                 await self._wake.wait()
 
-    async def start_jobs(self, job_ids: list[bytes]) -> None:
-        """Begins with the first job, unless one runs.
+    async def _pick_up(self) -> None:
+        """Begins with the first of the queue, and no other when that fails.
 
-        The lane has no other worker: arq's mark that a job is picked up would only be in the way
-        of the next pick-up when the line to Redis breaks.
+        arq asks for scores up to now, by the worker's clock; these are of Redis' own, and nothing
+        is put off. The lane has no other worker: arq's mark that a job is picked up would only be
+        in the way of the next pick-up when the line to Redis breaks.
         """
-        await self._collect()
-        if self.tasks or not job_ids:
-            return
-        turn_id = await self._read_id(job_ids[0])
+        first: list[bytes] = await cast(Any, self.pool).zrange(self.queue_name, 0, 0)
+        turn_id = await self._read_id(first[0]) if first else None
         if turn_id is None:
             return
         # Whatever stands there is not read: for what it does not understand, arq drops the turn.
         # The job of a turn that has just ended keeps its end, too.
         await self.pool.set(keys.job(turn_id), jobs.encode_job(turn_id), keepttl=True)
-        await self.sem.acquire()
-        self.job_counter += 1
         self.tasks[turn_id] = task = self.loop.create_task(self.run_job(turn_id, 0))
-        task.add_done_callback(lambda _: self._release_sem_dec_counter_on_complete())
+        task.add_done_callback(lambda _: self.wake())
 
     async def _collect(self) -> None:
         for turn_id, task in list(self.tasks.items()):
@@ -152,10 +150,6 @@ class SlotWorker(Worker):
             await self.pool.zrem(self.queue_name, raw)
             return None
 
-    def _release_sem_dec_counter_on_complete(self) -> None:
-        super()._release_sem_dec_counter_on_complete()
-        self._wake.set()
-
     @contextmanager
     def _redis_may_go(self) -> Generator[None]:
         try:
@@ -164,14 +158,18 @@ class SlotWorker(Worker):
             if not self._away:
                 log.warning("Redis is away: %s", error)
             self._away = True
-        else:
-            self._away = False
+
+    def _redis_is_there(self) -> None:
+        if self._away:
+            log.info("Redis is back.")
+        self._away = False
 
     async def finish_job(self, *args: Any, **kwargs: Any) -> None:
         """Tells Redis that the job is over, as often as it takes."""
         while True:
             with self._redis_may_go():
                 await super().finish_job(*args, **kwargs)
+                self._redis_is_there()
                 return
             if self._stopping:  # the next worker puts it in order
                 return

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 from aiosqlite import Connection
 from langchain_core.messages import BaseMessage
 
-from worker.fence import Fence
+from worker.checkpoints import TurnSaver
+from worker.fence import Fence, fenced_pending
 from worker.graph import Graph, Namespace, new_messages
-from worker.state import MESSAGES, StateUnreadable, decode
+from worker.state import MESSAGES, StateUnreadable, decode, read_messages
+from worker.transaction import look
 
 # In the order in which they were written; SQLite numbers rows upwards. What a graph was given is
 # not what it said: the first step, on a checkpoint of the input, takes that over.
@@ -59,6 +61,21 @@ class Rows(NamedTuple):
 
 
 NOTHING = Standing([], {})
+
+NOWHERE = "none"
+"""No checkpoint has this id."""
+
+
+async def find_standing(saver: TurnSaver, graph: Graph, fence: Fence) -> Standing:
+    """What the fenced turn has written so far; nothing is under way when it is read."""
+    rows = await look(saver, lambda connection: read_rows(connection, fence))
+    pending = await look(saver, lambda connection: fenced_pending(connection, fence))
+    try:
+        before = await read_messages(graph, fence.thread_id, fence.head or NOWHERE, pending)
+    except StateUnreadable as error:  # there may be none that are messages
+        log.warning("What thread %s had before is not known: %s", fence.thread_id, error)
+        before = []
+    return parse_rows(graph, rows, [str(getattr(message, "id", "")) for message in before])
 
 
 async def read_rows(connection: Connection, fence: Fence) -> Rows:

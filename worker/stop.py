@@ -57,7 +57,7 @@ class Stop:
         try:
             yield
         finally:
-            self._begin = _do_nothing
+            self._begin = self._farewell = _do_nothing
 
     def end(self, exit_code: int) -> None:
         """The process now ends by itself, in good time, and not in another way."""

@@ -4,7 +4,6 @@ import logging
 
 from shared.claims import Claims
 from shared.record import ENDED, TurnRecord
-from shared.stream import Entry
 from worker.ending import Ending
 from worker.insist import insist
 from worker.memory import Memory
@@ -18,10 +17,7 @@ async def tell(claims: Claims, memory: Memory, ending: Ending, publisher: Publis
     """Says to Redis that the turn has ended, until it knows; raises Fenced."""
     turn, chunk, failure = ending.turn, ending.chunk, ending.failure
     await publisher.conclude(lambda seq: claims.finish(turn, seq, chunk, failure))
-    try:
-        await memory.told(turn.turn_id)
-    except UNUSABLE as error:  # it is told again at the next start, which Redis does not mind
-        log.warning("Turn %s stays in the outbox: %s", turn.turn_id, error)
+    memory.told(turn.turn_id)
 
 
 async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
@@ -31,11 +27,11 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
     """
     turn = ending.turn
     if await insist(lambda: claims.status(turn.turn_id)) in ENDED:
-        await memory.told(turn.turn_id)
+        memory.told(turn.turn_id)
         return
     await insist(lambda: claims.revive(turn, "ending"))
     told = await insist(lambda: claims.read_log(turn.turn_id))
-    missing = _find_missing(told, ending.unsent)
+    missing = ending.log[len(told) :]
     async with open_publisher(claims, turn, told, _ignore, missing) as publisher:
         publisher.close()
     await tell(claims, memory, ending, publisher)
@@ -43,20 +39,12 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
 
 async def let_go(claims: Claims, memory: Memory, turn: TurnRecord, publisher: Publisher) -> bool:
     """Has the turn wait again; False when a person wants it undone. Raises Fenced."""
-    told = await publisher.conclude(lambda seq: claims.requeue(turn, seq))
-    if told.state != "queued":
-        return False
-    try:
-        await memory.let_go(turn)
-    except UNUSABLE as error:  # then it counts as a crash, should Redis forget the turn as well
+    try:  # first: Redis may be away, and the worker has little time
+        await memory.let_go(turn, len(publisher.entries) + 1)
+    except UNUSABLE as error:  # then it counts as a crash, unless Redis hears of it
         log.warning("That turn %s waits is not noted: %s", turn.turn_id, error)
-    return True
-
-
-def _find_missing(told: list[Entry], unsent: list[Entry]) -> list[Entry]:
-    """Of a Redis that has lost even more, all of it goes behind what is there."""
-    first = unsent[0].seq if unsent else 0
-    return unsent[max(0, len(told) + 1 - first) :] if len(told) + 1 >= first else unsent
+    told = await publisher.conclude(lambda seq: claims.requeue(turn, seq))
+    return told.state == "queued"
 
 
 def _ignore() -> None:

@@ -63,11 +63,16 @@ async def _begin(connection: Connection) -> None:
         try:
             await connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
+            if not is_locked(error) or time.monotonic() > patience:
                 raise
             log.warning("Another process is writing to the database.")
         else:
             return
+
+
+def is_locked(error: Exception) -> bool:
+    """Another process keeps the database from being written to."""
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
 
 
 async def _look(saver: TurnSaver, work: Work[T]) -> T:

@@ -15,10 +15,12 @@ from worker.attempt import attempt, break_off
 from worker.conclusion import BROKEN_OFF, CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending
 from worker.errors import BrokenOff, NotNow
-from worker.failures import WORKER_LOST, explain, log_failure
+from worker.failures import explain, log_failure, worker_lost
 from worker.graph import Graph
 from worker.insist import insist
+from worker.lost import replace_lost
 from worker.memory import Memory
+from worker.numbering import Numbering
 from worker.publisher import Publisher, open_publisher
 from worker.run import Run
 from worker.settings import WorkerSettings
@@ -44,6 +46,8 @@ class TurnRunner:
     ) -> None:
         self.turn_id = ""
         """The turn that runs, or the last one that did."""
+        self.held: TurnRecord | None = None
+        """The turn that runs and has no end yet."""
         self._claims = claims
         self._memory = memory
         self._agents = agents
@@ -65,12 +69,16 @@ class TurnRunner:
         if turn is None:
             return
         self._judge(turn)
-        log.info("Turn %s of thread %s starts.", turn.turn_id, turn.thread_id)
+        what = "starts" if turn.claim == 1 else f"goes on, attempt {turn.attempt}"
+        log.info("Turn %s of thread %s %s.", turn.turn_id, turn.thread_id, what)
+        self.held = turn
         try:
             ending = await self._bring_to_end(turn)
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
             raise
+        finally:
+            self.held = None
         reason = ending.failure.code if ending.failure else ending.outcome
         log.info("Turn %s ends: %s.", turn.turn_id, reason)
 
@@ -94,7 +102,7 @@ class TurnRunner:
         if turn.status == "cancelling":
             self.cancel(turn.turn_id)
         elif turn.attempt > ATTEMPTS[self._settings.ON_WORKER_LOST]:
-            self._end_by(Outcome(WORKER_LOST))
+            self._end_by(Outcome(worker_lost(turn.attempt - 1)))
         elif self._stopping:
             self.stop()
 
@@ -105,27 +113,29 @@ class TurnRunner:
     async def _bring_to_end(self, turn: TurnRecord) -> Ending:
         try:
             ended = await self._memory.end_of(turn)
+            numbering = await self._memory.numbering_of(turn)
         except UNUSABLE as error:
             raise NotNow(f"The database cannot be read: {error}") from error
         if ended is None:
-            return await self._carry_out(turn)
+            return await self._carry_out(turn, numbering)
         # Redis has forgotten that it ended: it came back without its last second.
         await tell_later(self._claims, self._memory, ended)
         return ended
 
-    async def _carry_out(self, turn: TurnRecord) -> Ending:
+    async def _carry_out(self, turn: TurnRecord, numbering: Numbering | None) -> Ending:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
         began = time.monotonic()
         translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
         told = await self._read_log(turn)
+        lost = replace_lost(turn, told, numbering, self._memory.redis)
         cancel = partial(self.cancel, turn.turn_id)
-        async with open_publisher(self._claims, turn, told, cancel) as publisher:
+        async with open_publisher(self._claims, turn, told, cancel, lost) as publisher:
             self._publisher = publisher
             account = Account(
                 turn,
                 translator.tally,
                 lambda: turn.waited_s + time.monotonic() - began,
-                lambda: publisher.unsent,
+                lambda: publisher.entries,
             )
             ending = await self._work(
                 Run(turn, self._agents, self._settings, translator, publisher), account
@@ -153,6 +163,8 @@ class TurnRunner:
                 return None
         except Fenced:
             await abandon(self._memory, run.turn)
+            raise
+        except NotNow:
             raise
         except Exception as error:  # noqa: BLE001  whatever happens, the turn ends and says so
             log_failure(run.turn.turn_id, error)

@@ -43,6 +43,7 @@ class Transcript:
         self._notes = notes
         self._message_id = ""
         self._in_line = False
+        self._last: Chunk | None = None
         self._standing: list[tuple[int, str]] = []
 
     def show(self, event: Event) -> None:
@@ -53,7 +54,9 @@ class Transcript:
             if event.completed:
                 self.note(f"ended: {event.type}")
         else:
-            self._show(event.seq, chunk)
+            if not (isinstance(chunk, Queued) and chunk == self._last):  # nothing new
+                self._show(event.seq, chunk)
+            self._last = chunk
 
     def note(self, text: str) -> None:
         """Writes a line beside the answer; on a terminal, where both meet, below it."""

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from api import problems
 from api.problems import Problem, describe_problem
-from api.schemas import Llama
+from api.schemas import Llama, Worker
 
 
 class TranscriptLink(Struct, frozen=True):
@@ -26,10 +26,10 @@ class GoneProblem(Problem, frozen=True, kw_only=True):
 
 
 class NotReadyProblem(Problem, frozen=True, kw_only=True):
-    """What a turn needs, each by name; `llama` is null when nobody could ask it."""
+    """What a turn needs, each by name; what could not be learned is null."""
 
     redis: Literal["ok", "down"]
-    worker: Literal["ok", "lost"]
+    worker: Worker | None
     llama: Llama | None
 
 

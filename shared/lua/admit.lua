@@ -30,8 +30,9 @@ if waiting >= tonumber(limit) then return { "full", tostring(waiting) } end
 
 local time = redis.call("TIME")
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
--- Equal milliseconds keep their order by a 1024th each, which a double holds exactly. Beginning
--- 1 ms early keeps those scores in the past, where the worker looks for them.
+-- A score says nothing but the order. It is `created_at - 1`, by which put_back.lua and Claims.revive
+-- give a turn its place again; equal milliseconds keep their order by a 1024th each, which a double
+-- holds exactly.
 local score = now_ms - 1
 local last = redis.call("ZREVRANGE", queue, 0, 0, "WITHSCORES")[2]
 if last and tonumber(last) >= score then score = tonumber(last) + 1 / 1024 end

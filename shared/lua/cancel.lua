@@ -7,8 +7,7 @@ local turn, queue, running, control = unpack(KEYS)
 local turn_id = ARGV[1]
 
 local status, started_at = unpack(redis.call("HMGET", turn, "status", "started_at"))
-local ended = status == "done" or status == "error" or status == "cancelled"
-if status and started_at and not ended then
+if status and started_at and not has_ended(status) then
   redis.call("HSET", turn, "status", "cancelling")
   redis.call("PUBLISH", control, "cancel " .. turn_id)
 end

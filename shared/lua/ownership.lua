@@ -5,7 +5,7 @@
 local function ownership(turn, claim)
   local status, owner = unpack(redis.call("HMGET", turn, "status", "claim"))
   if not status then return "forgotten" end
-  if status == "done" or status == "error" or status == "cancelled" then return "fenced" end
+  if has_ended(status) then return "fenced" end
   if tonumber(owner) < tonumber(claim) then return "forgotten" end
   if owner ~= claim or status == "queued" then return "fenced" end
   return "owned"

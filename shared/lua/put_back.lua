@@ -3,10 +3,9 @@
 local turn, queue, running, job = unpack(KEYS)
 local turn_id, job_value = unpack(ARGV)
 
-local status, created_at = unpack(redis.call("HMGET", turn, "status", "created_at"))
-if status == "queued" or status == "running" or status == "cancelling" then
-  redis.call("ZADD", queue, "NX", created_at - 1, turn_id)
-  redis.call("SET", job, job_value)
+local status = redis.call("HGET", turn, "status")
+if status and not has_ended(status) then
+  queue_again(turn, turn_id, queue, job, job_value)
 elseif redis.call("GET", running) == turn_id then
   redis.call("DEL", running)
 end

@@ -5,6 +5,7 @@ over so many cancels (200), half of them in the middle of an answer, half in a p
 parts are processes of their own, as in service, except model server and client.
 """
 
+import argparse
 import asyncio
 import statistics
 import sys
@@ -78,5 +79,19 @@ async def main(cancels: int) -> None:
                 report(f"in {phase}: request to `cancelled` read by a follower", list(told))
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.cancel", description=__doc__)
+    parser.add_argument(
+        "cancels",
+        metavar="CANCELS",
+        nargs="?",
+        type=int,
+        default=CANCELS,
+        help="%(default)s by default",
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else CANCELS))
+    asyncio.run(main(read_arguments().cancels))

@@ -5,6 +5,7 @@ over so many turns (100), each on a thread of its own, against a scripted model 
 at once. All parts are processes of their own, as in service, except model server and client.
 """
 
+import argparse
 import asyncio
 import statistics
 import sys
@@ -101,5 +102,14 @@ async def main(turns: int) -> None:
                 await measure(client, agents["chat"], turns)
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.latency", description=__doc__)
+    parser.add_argument(
+        "turns", metavar="TURNS", nargs="?", type=int, default=TURNS, help="%(default)s by default"
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else TURNS))
+    asyncio.run(main(read_arguments().turns))

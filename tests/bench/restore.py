@@ -5,6 +5,7 @@ milliseconds over so many turns (20) on threads of 10, 200 and 2,000 messages, e
 and then sealed. Each turn is cancelled in its second model call, after a tool.
 """
 
+import argparse
 import asyncio
 import statistics
 import sys
@@ -165,6 +166,18 @@ async def main(times: int, sizes: Sequence[int]) -> None:
                 await measure(saver, messages, times)
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.restore", description=__doc__)
+    parser.add_argument(
+        "times", metavar="TIMES", nargs="?", type=int, default=TIMES, help="%(default)s by default"
+    )
+    parser.add_argument(
+        "messages", metavar="MESSAGES", nargs="*", type=int, default=MESSAGES, help="of each thread"
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    times, *sizes = [int(text) for text in sys.argv[1:]] or [TIMES]
-    asyncio.run(main(times, sizes or MESSAGES))
+    given = read_arguments()
+    asyncio.run(main(given.times, given.messages))

@@ -1,5 +1,6 @@
 """A long chaos run: `python -m tests.chaos [TURNS] [SEED]`."""
 
+import argparse
 import asyncio
 import os
 import random
@@ -22,8 +23,25 @@ async def main(turns: int, seed: int) -> int:
     return 1 if result.faults else 0
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument(
+        "turns", metavar="TURNS", nargs="?", type=int, default=TURNS, help="%(default)s by default"
+    )
+    parser.add_argument(
+        "seed",
+        metavar="SEED",
+        nargs="?",
+        type=int,
+        default=random.randrange(10**6),
+        help="makes the same run again; any other one by default",
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
     # As worker/command.py does, before LangGraph is imported.
     os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
-    given = [int(text) for text in sys.argv[1:]]
-    sys.exit(asyncio.run(main(*given, *(TURNS, random.randrange(10**6))[len(given) :])))
+    given = read_arguments()
+    sys.exit(asyncio.run(main(given.turns, given.seed)))

@@ -1,5 +1,6 @@
 """Serves one fixed answer until SIGTERM or SIGINT: `python -m tests.fake_llama [PORT]`."""
 
+import argparse
 import asyncio
 import signal
 import sys
@@ -23,5 +24,14 @@ async def main(port: int) -> None:
         await stopped.wait()
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fake_llama", description=__doc__)
+    parser.add_argument(
+        "port", metavar="PORT", nargs="?", type=int, default=0, help="any free one by default"
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else 0))
+    asyncio.run(main(read_arguments().port))

@@ -5,6 +5,7 @@ ended; or what one has left, and how to begin again. The same seed makes the sam
 moments, but not the same races.
 """
 
+import argparse
 import asyncio
 import os
 import random
@@ -34,6 +35,28 @@ async def main(cancels: int, seed: int) -> None:
     sys.stdout.write(f"{cancels} cancels, seed {seed}: none has left a trace\n")
 
 
+def read_arguments() -> argparse.Namespace:
+    """What the command is given."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.cancels", description=__doc__)
+    parser.add_argument(
+        "cancels",
+        metavar="CANCELS",
+        nargs="?",
+        type=int,
+        default=CANCELS,
+        help="%(default)s by default",
+    )
+    parser.add_argument(
+        "seed",
+        metavar="SEED",
+        nargs="?",
+        type=int,
+        default=random.randrange(10**6),
+        help="makes the same turns and moments again; any other by default",
+    )
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    given = [int(text) for text in sys.argv[1:]]
-    asyncio.run(main(*given, *(CANCELS, random.randrange(10**6))[len(given) :]))
+    given = read_arguments()
+    asyncio.run(main(given.cancels, given.seed))

@@ -1,0 +1,168 @@
+"""Whoever follows a turn holds its answer, although Redis and worker were lost at the same time."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from shared import keys, stream
+from shared.chunks import Text
+from shared.claims import Claims
+from shared.lane import Lane
+from shared.record import TurnRecord
+from shared.redis import Redis
+from shared.stream import Entry
+from shared.turns import Turns
+from tests.redis_seen import RedisSeen
+from tests.turns_made import LIFETIMES, accept, claimed_turn, entry, queued, text
+from tests.two_steps import TwoSteps, kill, stop
+from worker.checkpoints import TurnSaver
+from worker.lost import replace_lost
+from worker.memory import Memory
+from worker.numbering import AHEAD, Numbering
+from worker.recovery import Recovery
+from worker.rewind import hold
+
+TURN = claimed_turn(attempt=2)
+
+Loss = Callable[[RedisSeen, TurnRecord], None]
+
+
+@pytest.fixture
+def steps(redis: Redis, saver: TurnSaver, valkey: RedisSeen) -> TwoSteps:
+    return TwoSteps(redis, saver, valkey)
+
+
+@pytest.fixture
+def restart(redis: Redis, steps: TwoSteps) -> Callable[[], Awaitable[None]]:
+    """Puts all in order, as a worker does at its start."""
+
+    async def start() -> None:
+        claims, lane = Claims(redis, LIFETIMES), Lane(redis, LIFETIMES)
+        await Recovery(lane, claims, steps.memory).start()
+
+    return start
+
+
+async def follow(redis: Redis, turn: TurnRecord, after: int = 0) -> list[Entry]:
+    return [entry async for entry in stream.read(redis, turn.turn_id, after)]
+
+
+def text_of(entries: list[Entry]) -> str:
+    return "".join(chunk.content for _, chunk in hold(entries) if isinstance(chunk, Text))
+
+
+def empty(valkey: RedisSeen, _: TurnRecord) -> None:
+    valkey.flushall()
+
+
+def lose_a_second(valkey: RedisSeen, turn: TurnRecord) -> None:
+    """As a Redis whose machine went down; a follower has what it has lost."""
+    *kept, _ = valkey.xrange(log := keys.log(turn.turn_id))
+    valkey.delete(log)
+    for entry_id, fields in kept:
+        valkey.xadd(log, fields, entry_id)
+    valkey.hset(keys.turn(turn.turn_id), "seq", len(kept))
+    valkey.set(keys.known(), "the-process-before told")
+
+
+@pytest.mark.parametrize("lose", [empty, lose_a_second])
+@pytest.mark.parametrize("stopped", [False, True])
+async def test_a_follower_holds_the_answer(
+    turns: Turns,
+    redis: Redis,
+    valkey: RedisSeen,
+    steps: TwoSteps,
+    restart: Callable[[], Awaitable[None]],
+    lose: Loss,
+    stopped: bool,
+) -> None:
+    await restart()
+    turn = await accept(turns)
+    running = await steps.begin(worker := steps.worker(), turn)
+    await (stop(worker, running) if stopped else kill(running))
+    seen = await follow(redis, turn)
+    lose(valkey, turn)
+    await restart()
+    steps.free.set()
+    await steps.worker().run(turn.turn_id)
+    seen += await follow(redis, turn, after=seen[-1].seq)
+    assert [entry.seq for entry in seen] == list(range(1, len(seen) + 1))
+    assert text_of(seen) == text_of(await follow(redis, turn)) == "onetwo"
+    ended = await turns.read(turn.turn_id)
+    assert (ended.status, ended.attempt) == ("done", 1 if stopped else 2)
+
+
+async def test_of_one_that_is_only_undone_he_hears_the_end(
+    turns: Turns,
+    redis: Redis,
+    valkey: RedisSeen,
+    steps: TwoSteps,
+    restart: Callable[[], Awaitable[None]],
+) -> None:
+    await restart()
+    turn = await accept(turns)
+    await kill(await steps.begin(steps.worker(), turn))
+    seen = await follow(redis, turn)
+    valkey.flushall()
+    await restart()
+    await steps.worker(ON_WORKER_LOST="rollback").run(turn.turn_id)
+    after = await follow(redis, turn, after=seen[-1].seq)
+    assert after[-1].type == "error"
+    assert text_of([*seen, *after]) == ""
+
+
+async def test_nothing_stands_in_for_what_is_not_lost(
+    turns: Turns,
+    redis: Redis,
+    valkey: RedisSeen,
+    steps: TwoSteps,
+    restart: Callable[[], Awaitable[None]],
+) -> None:
+    await restart()
+    turn = await accept(turns)
+    running = await steps.begin(worker := steps.worker(), turn)
+    await stop(worker, running)
+    # Both were stopped in order: Redis is another process, and has all.
+    valkey.set(keys.known(), "the-process-before told")
+    await restart()
+    steps.free.set()
+    await steps.worker().run(turn.turn_id)
+    assert steps.told(turn) == ["queued", "one", "rewind 2", "queued", "two", "done"]
+
+
+async def test_numbers_are_reserved_before_they_are_told(memory: Memory) -> None:
+    begun = await memory.begin(TURN)
+    assert begun.bound == TURN.seq + AHEAD
+    assert await memory.numbering_of(TURN) == Numbering(begun.bound, "")
+    memory.redis = "mark"
+    higher = await memory.reserve(TURN, begun.bound + 1)
+    assert await memory.numbering_of(TURN) == Numbering(higher, "mark")
+    await memory.let_go(TURN, 7)
+    assert await memory.numbering_of(TURN) == Numbering(7, "mark")
+
+
+@pytest.fixture
+def memory(saver: TurnSaver) -> Memory:
+    return Memory(saver, {})
+
+
+LOG = [entry(1, queued(TURN)), entry(2, text(TURN, "hi"))]
+
+
+@pytest.mark.parametrize(
+    ("numbering", "redis"),
+    [(None, "mark"), (Numbering(100, "mark"), "mark"), (Numbering(2, "other"), "mark")],
+    ids=["never begun", "the same Redis", "let go at its end"],
+)
+def test_a_whole_log_is_left_as_it_is(numbering: Numbering | None, redis: str) -> None:
+    assert replace_lost(TURN, LOG, numbering, redis) == []
+
+
+def test_what_may_be_lost_is_void() -> None:
+    behind = replace_lost(TURN, LOG, Numbering(4, "other"), "mark")
+    assert [(entry.seq, entry.type) for entry in behind] == [
+        (3, "queued"),
+        (4, "queued"),
+        (5, "rewind"),
+    ]
+    assert [seq for seq, _ in hold([*LOG, *behind])] == [1, 2]

@@ -1,0 +1,90 @@
+"""What the database knows of turns: how they ended, and how far they were told."""
+
+import time
+
+from msgspec.structs import replace
+
+from shared.record import TurnRecord
+from worker import ledger, numbering, outbox
+from worker.checkpoints import TurnSaver
+from worker.ending import Ending
+from worker.numbering import Numbering
+from worker.transaction import Connection, look, transact
+
+KEPT_S = 3.0
+"""More than the last second, which a Redis may lose that writes to its disk once a second."""
+
+
+class Book:
+    """Every method that is awaited may raise TimeoutError, when a put does not land, and
+    sqlite3.Error.
+
+    `redis`: the mark of the Redis that is told. `kept_s`: how long an end is kept that it was told.
+    """
+
+    redis = ""
+
+    def __init__(self, saver: TurnSaver, *, kept_s: float = KEPT_S) -> None:
+        self._saver = saver
+        self._kept_s = kept_s
+        self._told: dict[str, float] = {}
+
+    async def reserve(self, turn: TurnRecord, seq: int) -> int:
+        """Lets the turn's chunks be told from number `seq` on; answers up to which."""
+        return await transact(
+            self._saver,
+            lambda connection: numbering.reserve(connection, turn.turn_id, seq, self.redis),
+        )
+
+    async def numbering_of(self, turn: TurnRecord) -> Numbering | None:
+        """How far the turn's chunks may have been told; None when it has not begun."""
+        return await look(
+            self._saver, lambda connection: numbering.find_numbering(connection, turn.turn_id)
+        )
+
+    async def write_down(self, ending: Ending, *, tell: bool = True) -> None:
+        """Notes the end of a turn that has changed nothing; `tell`: Redis does not know it."""
+
+        async def work(connection: Connection) -> None:
+            await write_down(connection, ending, tell=tell)
+
+        await transact(self._saver, work)
+
+    async def end_of(self, turn: TurnRecord) -> Ending | None:
+        """How the turn ended, if it has."""
+
+        async def work(connection: Connection) -> Ending | None:
+            if ending := await outbox.find(connection, turn.turn_id):
+                return replace(ending, turn=turn)
+            return await ledger.find_end(connection, turn)
+
+        return await look(self._saver, work)
+
+    async def untold(self) -> list[Ending]:
+        """The ends that Redis may not know, the oldest turn's first."""
+        return await look(self._saver, outbox.untold)
+
+    def told(self, turn_id: str) -> None:
+        """Redis knows the turn's end."""
+        self._told[turn_id] = time.monotonic()
+
+    async def forget_told(self) -> None:
+        """Lets go of the ends that Redis has known for long enough."""
+        now = time.monotonic()
+        old = [turn_id for turn_id, since in self._told.items() if now - since >= self._kept_s]
+        if old:
+            await transact(self._saver, lambda connection: outbox.clear(connection, old))
+            for turn_id in old:
+                del self._told[turn_id]
+
+    async def agents_of_threads(self) -> dict[str, str]:
+        """The agent of each thread that has had a turn."""
+        return await look(self._saver, ledger.agents_of_threads)
+
+
+async def write_down(connection: Connection, ending: Ending, *, tell: bool = True) -> None:
+    """In one transaction with what else the end does."""
+    await ledger.enter(connection, ending)
+    await numbering.clear(connection, ending.turn.turn_id)
+    if tell:
+        await outbox.post(connection, ending)
