@@ -14,6 +14,7 @@ from tests.turns_made import LIFETIMES, accept, done, entry, failed, queued, sta
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
 from worker.failures import ROLLBACK_FAILED
+from worker.fence import Fence
 from worker.memory import Memory
 from worker.recovery import Recovery
 
@@ -118,6 +119,30 @@ async def test_a_quarantined_thread_stays_so(
     with pytest.raises(Quarantined):
         await accept(turns, thread_id=turn.thread_id)
     assert await rows(saver) == before
+
+
+async def test_a_thread_that_is_given_up_meanwhile_stays_so(
+    turns: Turns,
+    claims: Claims,
+    memory: Memory,
+    recovery: Recovery,
+    valkey: RedisSeen,
+    turn: TurnRecord,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = memory.fences
+
+    async def read_before() -> list[Fence]:
+        found = await whole()
+        if not (await turns.read(turn.turn_id)).ended:
+            await claims.finish(turn, 2, failed(turn, ROLLBACK_FAILED), ROLLBACK_FAILED)
+        return found
+
+    valkey.delete(keys.known())
+    monkeypatch.setattr(memory, "fences", read_before)
+    await recovery.refresh(turn.turn_id)
+    with pytest.raises(Quarantined):
+        await accept(turns, thread_id=turn.thread_id)
 
 
 async def test_a_redis_that_knows_is_told_nothing(

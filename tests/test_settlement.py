@@ -105,6 +105,17 @@ async def test_a_thread_that_cannot_be_restored_is_quarantined(
     assert await rows(saver) == UNTOUCHED
 
 
+async def test_a_thread_whose_turn_ended_is_quarantined_when_it_cannot_be_restored(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rollback, "restore", fail_to_restore)
+    [fence] = await memory.fences()
+    assert fence.state == "running"
+    assert not await lift(memory, fence)
+    [fence] = await memory.fences()
+    assert fence.state == "failed"
+
+
 async def test_the_fence_stands_even_if_that_cannot_be_noted(
     memory: Memory,
     monkeypatch: pytest.MonkeyPatch,

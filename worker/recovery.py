@@ -69,10 +69,10 @@ class Recovery:
         for ending in await self._memory.untold():
             if ending.turn.turn_id != running:
                 await self._tell(ending)
-        fences = await self._memory.fences()
-        for fence in fences:
+        for fence in await self._memory.fences():
             if fence.state == "running":
                 await self._keep_going(fence, running)
+        fences = await self._memory.fences()
         failed = [fence.thread_id for fence in fences if fence.state == "failed"]
         # While a turn runs, its thread may have been given up since the fences were read.
         await insist(lambda: self._lane.quarantine(failed, only=starts))

@@ -103,7 +103,8 @@ async def lift(memory: Memory, fence: Fence) -> bool:
         await memory.restore(fence, None)
     except (*UNUSABLE, RestoreFailed) as error:
         log.error("Thread %s is quarantined: %s", fence.thread_id, error)
-        await memory.give_up(fence)
+        if fence.state != "failed":
+            await memory.give_up(fence)
         return False
     log.warning("Thread %s is restored and takes turns again.", fence.thread_id)
     return True
