@@ -3,6 +3,8 @@
 import signal
 import sys
 
+from shared.signals import STOP
+
 
 def main() -> None:
     """Runs the command line."""
@@ -12,7 +14,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.argv[1:2] == ["worker"]:
         # They wait for the process that this one becomes, which knows how to stop.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
     from api.commands import commands
 
     commands()

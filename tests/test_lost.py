@@ -43,6 +43,14 @@ def restart(redis: Redis, steps: TwoSteps) -> Callable[[], Awaitable[None]]:
     return start
 
 
+async def leave(turns: Turns, steps: TwoSteps, *, stopped: bool = False) -> TurnRecord:
+    """A turn whose worker is killed in its second step, or stopped in order."""
+    turn = await accept(turns)
+    running = await steps.begin(worker := steps.worker(), turn)
+    await (stop(worker, running) if stopped else kill(running))
+    return turn
+
+
 async def follow(redis: Redis, turn: TurnRecord, after: int = 0) -> list[Entry]:
     return [entry async for entry in stream.read(redis, turn.turn_id, after)]
 
@@ -77,9 +85,7 @@ async def test_a_follower_holds_the_answer(
     stopped: bool,
 ) -> None:
     await restart()
-    turn = await accept(turns)
-    running = await steps.begin(worker := steps.worker(), turn)
-    await (stop(worker, running) if stopped else kill(running))
+    turn = await leave(turns, steps, stopped=stopped)
     seen = await follow(redis, turn)
     lose(valkey, turn)
     await restart()
@@ -100,8 +106,7 @@ async def test_of_one_that_is_only_undone_he_hears_the_end(
     restart: Callable[[], Awaitable[None]],
 ) -> None:
     await restart()
-    turn = await accept(turns)
-    await kill(await steps.begin(steps.worker(), turn))
+    turn = await leave(turns, steps)
     seen = await follow(redis, turn)
     valkey.flushall()
     await restart()
@@ -119,9 +124,7 @@ async def test_nothing_stands_in_for_what_is_not_lost(
     restart: Callable[[], Awaitable[None]],
 ) -> None:
     await restart()
-    turn = await accept(turns)
-    running = await steps.begin(worker := steps.worker(), turn)
-    await stop(worker, running)
+    turn = await leave(turns, steps, stopped=True)
     # Both were stopped in order: Redis is another process, and has all.
     valkey.set(keys.known(), "the-process-before told")
     await restart()
