@@ -39,6 +39,9 @@ class Told(NamedTuple):
 class Claims:
     """Takes, tells and ends the turns of one lane. Every method may raise RedisAway."""
 
+    mark = ""
+    """Of the Redis that has been told all it must know (shared/lane.py)."""
+
     def __init__(self, redis: Redis, lifetimes: Lifetimes, lane: str = keys.LANE) -> None:
         self._redis = redis
         self._claimant = uuid4().hex
@@ -153,6 +156,7 @@ class Claims:
                         *(REVIVED[state], "1" if state == "running" else "", turn.agent),
                         *(jobs.encode_job(turn.turn_id), _first_chunk(turn)),
                         f"{turn.turn_id} {digest}" if digest else "",
+                        *("claimant", self._claimant),
                         *write_started(turn),
                     ],
                 )

@@ -9,7 +9,7 @@ from shared.turns import Turns
 from tests.chaos.kills.loss import check_whole, lose
 from tests.chaos.kills.points import MID_STREAM, POINTS, Point
 from tests.chaos.kills.scene import open_scene
-from worker.last_word import let_go
+from worker.last_word import note_and_requeue
 from worker.settings import WorkerSettings
 
 UNTOLD = next(point for point in POINTS if point.name == "after a commit, nothing told")
@@ -24,7 +24,7 @@ async def test_a_turn_that_is_let_go_has_not_crashed(
         settings = WorkerSettings(REDIS_URL=redis_url, CHECKPOINT_DB=scene.view.database)
         async with open_redis(redis_url) as redis:
             turn = await Turns(redis, settings.lifetimes).read(loss.turn.turn_id)
-        assert turn.turn_id in await let_go(turn, settings)
+        assert turn.turn_id in await note_and_requeue(turn, settings)
         scene.let_go()
         async with scene.worker():
             await check_whole(loss)

@@ -13,14 +13,14 @@ from shared.redis import Redis
 from shared.stream import Entry
 from shared.turns import Turns
 from tests.redis_seen import RedisSeen
-from tests.turns_made import LIFETIMES, accept, claimed_turn, entry, queued, text
+from tests.turns_made import LIFETIMES, accept, claim, claimed_turn, entry, queued, text
 from tests.two_steps import TwoSteps, kill, stop
 from worker.checkpoints import TurnSaver
-from worker.lost import replace_lost
-from worker.memory import Memory
-from worker.numbering import AHEAD, Numbering
+from worker.lost import count_lost, replace_lost
+from worker.numbering import Numbering
 from worker.recovery import Recovery
 from worker.rewind import hold
+from worker.telling import complete_log
 
 TURN = claimed_turn(attempt=2)
 
@@ -39,6 +39,7 @@ def restart(redis: Redis, steps: TwoSteps) -> Callable[[], Awaitable[None]]:
     async def start() -> None:
         claims, lane = Claims(redis, LIFETIMES), Lane(redis, LIFETIMES)
         await Recovery(lane, claims, steps.memory).start()
+        steps.mark = claims.mark
 
     return start
 
@@ -98,6 +99,33 @@ async def test_a_follower_holds_the_answer(
     assert (ended.status, ended.attempt) == ("done", 1 if stopped else 2)
 
 
+async def test_a_follower_holds_it_when_the_next_worker_is_lost_as_well(
+    turns: Turns,
+    redis: Redis,
+    valkey: RedisSeen,
+    steps: TwoSteps,
+    restart: Callable[[], Awaitable[None]],
+) -> None:
+    await restart()
+    turn = await leave(turns, steps)
+    seen = await follow(redis, turn)
+    for _ in range(2):
+        valkey.flushall()
+        await restart()
+        # It dies while it says what is lost.
+        claims = Claims(redis, LIFETIMES)
+        claims.mark = steps.mark
+        again = await claim(claims, turn)
+        await complete_log(claims, steps.memory, again)
+        await claims.requeue(again, (await turns.read(turn.turn_id)).seq + 1)
+        seen += await follow(redis, turn, after=seen[-1].seq)
+    steps.free.set()
+    await steps.worker().run(turn.turn_id)
+    seen += await follow(redis, turn, after=seen[-1].seq)
+    assert [entry.seq for entry in seen] == list(range(1, len(seen) + 1))
+    assert text_of(seen) == text_of(await follow(redis, turn)) == "onetwo"
+
+
 async def test_of_one_that_is_only_undone_he_hears_the_end(
     turns: Turns,
     redis: Redis,
@@ -133,22 +161,6 @@ async def test_nothing_stands_in_for_what_is_not_lost(
     assert steps.told(turn) == ["queued", "one", "rewind 2", "queued", "two", "done"]
 
 
-async def test_numbers_are_reserved_before_they_are_told(memory: Memory) -> None:
-    begun = await memory.begin(TURN)
-    assert begun.bound == TURN.seq + AHEAD
-    assert await memory.numbering_of(TURN) == Numbering(begun.bound, "")
-    memory.redis = "mark"
-    higher = await memory.reserve(TURN, begun.bound + 1)
-    assert await memory.numbering_of(TURN) == Numbering(higher, "mark")
-    await memory.let_go(TURN, 7)
-    assert await memory.numbering_of(TURN) == Numbering(7, "mark")
-
-
-@pytest.fixture
-def memory(saver: TurnSaver) -> Memory:
-    return Memory(saver, {})
-
-
 LOG = [entry(1, queued(TURN)), entry(2, text(TURN, "hi"))]
 
 
@@ -169,3 +181,7 @@ def test_what_may_be_lost_is_void() -> None:
         (5, "rewind"),
     ]
     assert [seq for seq, _ in hold([*LOG, *behind])] == [1, 2]
+
+
+def test_a_rewind_that_cannot_be_read_tells_of_no_loss() -> None:
+    assert count_lost([*LOG, Entry(3, "rewind", b"{}")]) == 0

@@ -24,7 +24,14 @@ from worker.recovery import Recovery
 from worker.settings import WorkerSettings
 from worker.turns import TurnRunner
 
-NOBODY = ""
+
+def nobody() -> str:
+    return ""
+
+
+def only(turn: TurnRecord) -> Callable[[], str]:
+    return lambda: turn.turn_id
+
 
 Agents = dict[str, Graph]
 
@@ -103,7 +110,7 @@ async def test_a_running_turn_ends_with_all_of_its_chunks(
     running = await begin_speaking(turn)
     record, log = await turns.read(turn.turn_id), log_of(valkey, turn.turn_id)
     valkey.flushall()
-    await recovery.refresh(runner.turn_id)
+    await recovery.refresh(runner.held_id)
     assert await turns.read(turn.turn_id) == replace(record, seq=1)
     assert valkey.get(keys.running()) == turn.turn_id.encode()
     assert valkey.exists(keys.idempotency("key"), keys.job(turn.turn_id)) == 2
@@ -122,7 +129,7 @@ async def test_it_can_be_cancelled(
 ) -> None:
     running = await begin_speaking(turn := await accept(turns))
     valkey.flushall()
-    await recovery.refresh(runner.turn_id)
+    await recovery.refresh(runner.held_id)
     assert (await turns.cancel(turn.turn_id)).turn.status == "cancelling"
     runner.probe()
     await running
@@ -148,7 +155,7 @@ async def test_a_turn_that_waits_again_does_so_still(
     n_told = len(log_of(valkey, turn.turn_id))
     valkey.flushall()
     behind = await accept(turns)
-    await recovery.refresh(NOBODY)
+    await recovery.refresh(nobody)
     order = [each.turn_id for each in (turn, behind)]
     assert [each.turn_id for each in (await turns.queue()).waiting] == order
     assert (types(valkey, turn), valkey.exists(keys.running())) == (["queued"], 0)
@@ -171,7 +178,7 @@ async def test_of_several_turns_the_one_that_is_run_runs(
     waits, runs = [await leave(saver, memory, await start(turns, claims)) for _ in range(2)]
     before = await rows(saver)
     valkey.flushall()
-    await recovery.refresh(runs.turn_id)
+    await recovery.refresh(only(runs))
     queue = await turns.queue()
     assert queue.running
     assert queue.running.turn_id == runs.turn_id
@@ -192,7 +199,7 @@ async def test_what_redis_still_knows_of_a_turn_stands(
     await turns.cancel(turn.turn_id)
     record = await turns.read(turn.turn_id)
     valkey.delete(keys.known(), keys.queue(), keys.job(turn.turn_id))
-    await recovery.refresh(turn.turn_id)
+    await recovery.refresh(only(turn))
     assert await turns.read(turn.turn_id) == record
     assert types(valkey, turn) == ["queued", "text"]
     assert valkey.exists(keys.queue(), keys.job(turn.turn_id)) == 2

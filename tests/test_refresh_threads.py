@@ -1,5 +1,7 @@
 """A Redis that has been emptied is told again how turns have ended, and of their threads."""
 
+from collections.abc import Callable
+
 import pytest
 
 from shared import keys
@@ -19,7 +21,15 @@ from worker.memory import Memory
 from worker.recovery import Recovery
 
 UNTOUCHED: Rows = {"checkpoints": [], "writes": []}
-NOBODY = ""
+
+
+def nobody() -> str:
+    return ""
+
+
+def only(turn: TurnRecord) -> Callable[[], str]:
+    return lambda: turn.turn_id
+
 
 IsRun = pytest.mark.parametrize("is_run", [False, True])
 
@@ -61,7 +71,7 @@ async def test_an_end_is_told_unless_its_runner_is_about_to(
     log = [entry(1, queued(turn)), entry(2, text(turn, "hi"))]
     await memory.commit(ending := Ending(turn=turn, chunk=done(turn), log=log))
     valkey.flushall()
-    await recovery.refresh(turn.turn_id if is_run else NOBODY)
+    await recovery.refresh(only(turn) if is_run else nobody)
     if is_run:
         assert await untold(memory) == [ending]
         with pytest.raises(UnknownTurn):
@@ -72,21 +82,21 @@ async def test_an_end_is_told_unless_its_runner_is_about_to(
         assert told == ["queued", "text", "done"]
 
 
-@IsRun
-async def test_what_an_ended_turn_has_left_is_undone_unless_its_runner_may_be_at_it(
+async def test_what_an_ended_turn_has_left_is_left_to_the_next_start(
     turns: Turns,
     claims: Claims,
     saver: TurnSaver,
     recovery: Recovery,
     valkey: RedisSeen,
     turn: TurnRecord,
-    is_run: bool,
 ) -> None:
     await claims.finish(turn, 2, failed(turn), None)
     before, ended = await rows(saver), await turns.read(turn.turn_id)
     valkey.delete(keys.known())
-    await recovery.refresh(turn.turn_id if is_run else NOBODY)
-    assert await rows(saver) == (before if is_run else UNTOUCHED)
+    await recovery.refresh(nobody)
+    assert await rows(saver) == before
+    await recovery.start()
+    assert await rows(saver) == UNTOUCHED
     assert await turns.read(turn.turn_id) == ended
 
 
@@ -96,7 +106,7 @@ async def test_a_thread_keeps_its_agent(
     await memory.commit(Ending(turn=turn, chunk=done(turn)))
     memory.told(turn.turn_id)
     valkey.flushall()
-    await recovery.refresh(NOBODY)
+    await recovery.refresh(nobody)
     assert 0 < valkey.ttl(keys.thread(turn.thread_id)) <= LIFETIMES.turn_s
     with pytest.raises(AgentMismatch):
         await accept(turns, thread_id=turn.thread_id, agent="another")
@@ -115,7 +125,7 @@ async def test_a_quarantined_thread_stays_so(
     memory.told(turn.turn_id)
     before = await rows(saver)
     valkey.flushall()
-    await recovery.refresh(NOBODY)
+    await recovery.refresh(nobody)
     with pytest.raises(Quarantined):
         await accept(turns, thread_id=turn.thread_id)
     assert await rows(saver) == before
@@ -140,7 +150,7 @@ async def test_a_thread_that_is_given_up_meanwhile_stays_so(
 
     valkey.delete(keys.known())
     monkeypatch.setattr(memory, "fences", read_before)
-    await recovery.refresh(turn.turn_id)
+    await recovery.refresh(only(turn))
     with pytest.raises(Quarantined):
         await accept(turns, thread_id=turn.thread_id)
 
@@ -151,7 +161,7 @@ async def test_a_redis_that_knows_is_told_nothing(
     await memory.commit(Ending(turn=turn, chunk=done(turn)))
     valkey.hdel(keys.thread(turn.thread_id), "agent")
     before = stored(valkey)
-    await recovery.refresh(NOBODY)
+    await recovery.refresh(nobody)
     assert stored(valkey) == before
 
 
@@ -171,7 +181,7 @@ async def test_it_is_told_again_when_the_database_could_not_say(
     with monkeypatch.context() as patched:
         patched.setattr(memory, "agents_of_threads", refuse)
         with pytest.raises(TimeoutError):
-            await recovery.refresh(NOBODY)
+            await recovery.refresh(nobody)
     valkey.delete(keys.thread(turn.thread_id))
-    await recovery.refresh(NOBODY)
+    await recovery.refresh(nobody)
     assert await turns.thread_agent(turn.thread_id) == turn.agent

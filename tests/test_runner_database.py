@@ -8,6 +8,7 @@ import pytest
 from langgraph.graph import MessagesState  # pyright: ignore[reportMissingTypeStubs]
 
 from shared.claims import Claims
+from shared.record import TurnRecord
 from shared.redis import Redis
 from shared.turns import Turns
 from tests.memory import Rows, graph_of, rows
@@ -15,7 +16,7 @@ from tests.redis_seen import RedisSeen, log_of
 from tests.turns_made import LIFETIMES, accept
 from worker import rollback
 from worker.checkpoints import TurnSaver
-from worker.errors import NotNow
+from worker.errors import BrokenOff
 from worker.memory import Memory
 from worker.rollback import RestoreFailed
 from worker.settings import WorkerSettings
@@ -90,11 +91,9 @@ async def test_a_turn_is_tried_again_while_the_database_cannot_be_read(
 ) -> None:
     refuse_once(monkeypatch, memory, "end_of")
     turn = await accept(turns)
-    with pytest.raises(NotNow):
-        await runner.run(turn.turn_id)
     await runner.run(turn.turn_id)
     ended = await turns.read(turn.turn_id)
-    assert (ended.status, ended.attempt) == ("done", 1)
+    assert (ended.status, ended.attempt, ended.claim) == ("done", 1, 1)
 
 
 async def test_a_turn_waits_while_another_process_keeps_the_database(
@@ -104,11 +103,24 @@ async def test_a_turn_waits_while_another_process_keeps_the_database(
     locked.sqlite_errorcode = sqlite3.SQLITE_BUSY
     refuse_once(monkeypatch, memory, "begin", locked)
     turn = await accept(turns)
-    with pytest.raises(NotNow):
-        await runner.run(turn.turn_id)
     await runner.run(turn.turn_id)
     ended = await turns.read(turn.turn_id)
-    assert (ended.status, ended.attempt) == ("done", 1)
+    assert (ended.status, ended.attempt, ended.claim) == ("done", 1, 1)
+
+
+async def test_a_worker_that_stops_meanwhile_has_not_crashed(
+    turns: Turns, runner: TurnRunner, memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stop(_: TurnRecord) -> None:
+        runner.stop()
+        raise REFUSAL
+
+    monkeypatch.setattr(memory, "end_of", stop)
+    turn = await accept(turns)
+    with pytest.raises(BrokenOff):
+        await runner.run(turn.turn_id)
+    waits = await turns.read(turn.turn_id)
+    assert (waits.status, waits.attempt, waits.position) == ("queued", 1, 0)
 
 
 async def test_what_a_first_run_has_left_goes_before_the_second(

@@ -196,7 +196,7 @@ async def test_so_it_is_when_the_turn_waits_again(
     async with open_publisher(claims, turn, log, lambda: None) as publisher:
         publisher.put(text(turn, "4 "))
     valkey.flushall()
-    assert await let_go(claims, memory, turn, publisher)
+    assert await let_go(claims, turn, publisher)
     assert told(valkey, turn) == ["queued", "2 ", "3 ", "4 ", "queued"]
     assert (await turns.read(turn.turn_id)).status == "queued"
 
@@ -208,5 +208,5 @@ async def test_a_turn_that_is_to_be_undone_does_not_wait_again(
     async with open_publisher(claims, turn, log, lambda: None) as publisher:
         pass
     await turns.cancel(turn.turn_id)
-    assert not await let_go(claims, memory, turn, publisher)
+    assert not await let_go(claims, turn, publisher)
     assert told(valkey, turn) == ["queued", "2 ", "3 "]

@@ -27,6 +27,7 @@ class TwoSteps:
     """Counts how often each step is taken; the second waits until it is let go."""
 
     def __init__(self, redis: Redis, saver: TurnSaver, valkey: RedisSeen) -> None:
+        self.mark = ""
         self.firsts = 0
         self.seconds = 0
         self.free = asyncio.Event()
@@ -47,6 +48,7 @@ class TwoSteps:
     def worker(self, **settings: Any) -> TurnRunner:
         """One that knows nothing of those before, but for the database."""
         claims, agents = Claims(self._redis, LIFETIMES), {"chat": self.graph}
+        claims.mark = self.mark
         return TurnRunner(claims, self.memory, agents, WorkerSettings(**settings))
 
     async def begin(self, worker: TurnRunner, turn: TurnRecord) -> asyncio.Task[None]:

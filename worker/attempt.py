@@ -10,7 +10,8 @@ from worker.conclusion import Outcome
 from worker.errors import NotNow
 from worker.failures import ROLLBACK_FAILED, ThreadQuarantined
 from worker.lost import find_reason
-from worker.memory import Memory
+from worker.memory import Begun, Memory
+from worker.numbering import AHEAD
 from worker.rewind import set_right
 from worker.rollback import RestoreFailed
 from worker.run import Run, drive, read_input
@@ -30,12 +31,10 @@ async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Ou
     if halt.done():
         return halt.result()
     try:
-        begun = await memory.begin(run.turn)
+        begun = await _begin(run, memory)
         run.publisher.limit(begun.bound, partial(_reserve, run.turn, memory))
         standing = await memory.standing(run.turn) if begun.landed else NOTHING
     except UNUSABLE as error:
-        if is_locked(error):  # by another process; the turn can wait for that
-            raise NotNow(f"The database is locked: {error}") from error
         log.error("Turn %s cannot begin: %s", run.turn.turn_id, error)
         return NOT_SAVED
     except (ThreadQuarantined, RestoreFailed) as error:
@@ -47,12 +46,21 @@ async def attempt(run: Run, memory: Memory, halt: asyncio.Future[Outcome]) -> Ou
     return await drive(run, given, memory.gate, halt)
 
 
+async def _begin(run: Run, memory: Memory) -> Begun:
+    try:
+        return await memory.begin(run.turn, run.mark)
+    except UNUSABLE as error:
+        if is_locked(error):  # by another process; the turn can wait for that
+            raise NotNow(f"The database is locked: {error}") from error
+        raise
+
+
 async def _reserve(turn: TurnRecord, memory: Memory, seq: int) -> int:
     try:
         return await memory.reserve(turn, seq)
-    except UNUSABLE as error:  # it matters only if both Redis and the worker are lost
+    except UNUSABLE as error:
         log.warning("How far turn %s is told is not noted: %s", turn.turn_id, error)
-        return seq
+        return seq + AHEAD
 
 
 async def break_off(run: Run, memory: Memory) -> None:

@@ -1,6 +1,7 @@
 """What the database knows of turns: how they ended, and how far they were told."""
 
 import time
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -19,22 +20,27 @@ class Book:
     """Every method that is awaited may raise TimeoutError, when a put does not land, and
     sqlite3.Error.
 
-    `redis`: the mark of the Redis that is told. `kept_s`: how long an end is kept that it was told.
+    `kept_s`: how long an end is kept that Redis was told.
     """
 
-    redis = ""
-
-    def __init__(self, saver: TurnSaver, *, kept_s: float = KEPT_S) -> None:
+    def __init__(
+        self, saver: TurnSaver, kept_s: float = KEPT_S, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._saver = saver
+        self._clock = clock
         self._kept_s = kept_s
         self._told: dict[str, float] = {}
 
     async def reserve(self, turn: TurnRecord, seq: int) -> int:
         """Lets the turn's chunks be told from number `seq` on; answers up to which."""
-        return await transact(
-            self._saver,
-            lambda connection: numbering.reserve(connection, turn.turn_id, seq, self.redis),
-        )
+        bound = seq + numbering.AHEAD
+
+        async def work(connection: Connection) -> int:
+            await numbering.set_bound(connection, turn.turn_id, bound)
+            return bound
+
+        # Nobody is to wait long for it: followers see nothing meanwhile.
+        return await transact(self._saver, work, locked_s=0)
 
     async def numbering_of(self, turn: TurnRecord) -> Numbering | None:
         """How far the turn's chunks may have been told; None when it has not begun."""
@@ -46,7 +52,7 @@ class Book:
         """Notes the end of a turn that has changed nothing; `tell`: Redis does not know it."""
 
         async def work(connection: Connection) -> None:
-            await write_down(connection, ending, tell=tell)
+            await enter_end(connection, ending, tell=tell)
 
         await transact(self._saver, work)
 
@@ -66,11 +72,15 @@ class Book:
 
     def told(self, turn_id: str) -> None:
         """Redis knows the turn's end."""
-        self._told[turn_id] = time.monotonic()
+        self._told[turn_id] = self._clock()
+
+    def keep_told(self) -> None:
+        """Redis may just have lost something: what it was told is kept for as long again."""
+        self._told = dict.fromkeys(self._told, self._clock())
 
     async def forget_told(self) -> None:
         """Lets go of the ends that Redis has known for long enough."""
-        now = time.monotonic()
+        now = self._clock()
         old = [turn_id for turn_id, since in self._told.items() if now - since >= self._kept_s]
         if old:
             await transact(self._saver, lambda connection: outbox.clear(connection, old))
@@ -82,7 +92,7 @@ class Book:
         return await look(self._saver, ledger.agents_of_threads)
 
 
-async def write_down(connection: Connection, ending: Ending, *, tell: bool = True) -> None:
+async def enter_end(connection: Connection, ending: Ending, *, tell: bool = True) -> None:
     """In one transaction with what else the end does."""
     await ledger.enter(connection, ending)
     await numbering.clear(connection, ending.turn.turn_id)

@@ -26,6 +26,11 @@ CANCELLED = Outcome(cancelled=True)
 BROKEN_OFF = Outcome(broken_off=True)
 
 
+def nothing_told() -> list[Entry]:
+    """Of a turn that has no chunks."""
+    return []
+
+
 class Account(Struct, frozen=True):
     """What is known of a turn when it ends. `elapsed_s`: seconds since it was accepted.
 
@@ -35,7 +40,7 @@ class Account(Struct, frozen=True):
     turn: TurnRecord
     tally: Tally
     elapsed_s: Callable[[], float]
-    log: Callable[[], list[Entry]] = list[Entry]
+    log: Callable[[], list[Entry]] = nothing_told
 
     def conclude(self, outcome: Outcome, rolled_back: int | None = None) -> Ending:
         """The turn's end; `rolled_back`: messages that the restore takes out of the thread."""

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import sqlite3
-from contextlib import suppress
 
 import aiosqlite
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from worker import ledger
 from worker.checkpoints import name_file
 from worker.fence import rewrite_record
 from worker.settings import WorkerSettings
+from worker.transaction import is_locked
 from worker.turns import TurnRunner
 
 PATIENCE_S = 1.0
@@ -28,13 +28,14 @@ log = logging.getLogger(__name__)
 def say_last_word(settings: WorkerSettings, runner: TurnRunner) -> None:
     """For a thread beside an event loop that may be blocked: it uses nothing of it."""
     if turn := runner.held:
-        log.warning("The worker does not stop in order; %s.", asyncio.run(let_go(turn, settings)))
+        came_of_it = asyncio.run(note_and_requeue(turn, settings))
+        log.warning("The worker does not stop in order; %s.", came_of_it)
     else:
         log.warning("The worker does not stop in order; no turn was running.")
     logging.shutdown()
 
 
-async def let_go(turn: TurnRecord, settings: WorkerSettings) -> str:
+async def note_and_requeue(turn: TurnRecord, settings: WorkerSettings) -> str:
     """Has the turn wait again, as far as database and Redis can be told in time; what came of it.
 
     What it has not told is lost. One that has ended is left alone.
@@ -55,9 +56,11 @@ async def _note(turn: TurnRecord, settings: WorkerSettings) -> bool:
     """Notes in the database that the turn waits; True if it has ended there."""
     record = characters.encode(replace(turn, status="queued")).decode()
     async with aiosqlite.connect(name_file(settings.CHECKPOINT_DB), timeout=LOCKED_S) as database:
-        # Locked by the worker's own thread: then Redis is told alone.
-        with suppress(sqlite3.OperationalError):
+        try:
             await database.execute("BEGIN IMMEDIATE")
             await rewrite_record(database, turn.turn_id, record)
             await database.commit()
+        except sqlite3.OperationalError as error:
+            if not is_locked(error):  # perhaps by the worker's own thread: Redis is told alone
+                raise
         return await ledger.find_end(database, turn) is not None

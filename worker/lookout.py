@@ -54,7 +54,8 @@ class Lookout:
         """Looks once; may raise RedisAway."""
         async with self._alone:
             try:
-                await self._recovery.refresh(self._runner.turn_id)
+                if await self._recovery.refresh(self._runner.held_id):
+                    self._memory.keep_told()
                 await self._memory.forget_told()
             except UNUSABLE as error:  # it is looked at again
                 log.warning("Redis and the database are not in order yet: %s", error)

@@ -1,6 +1,8 @@
-"""What stands in a turn's log for chunks that Redis has lost, and how often its workers were."""
+"""What stands in a turn's log for chunks that Redis has lost."""
 
 from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from shared import chunks
 from shared.chunks import Interruption, Place, Queued, Rewind, RewindReason
@@ -10,27 +12,23 @@ from worker.numbering import Numbering
 
 
 def replace_lost(
-    turn: TurnRecord, log: Sequence[Entry], numbering: Numbering | None, redis: str
+    turn: TurnRecord, log: Sequence[Entry], numbering: Numbering | None, mark: str
 ) -> list[Entry]:
     """The entries that go behind a log which may have lost its end; none when it has not.
 
     A follower may have more than the log, so those numbers are not used for anything else, and what
-    came under them is void. `redis`: the mark of the Redis that has the log.
+    came under them is void. `mark`: of the Redis that has the log.
     """
     last = turn.seq
-    if numbering and numbering.redis != redis:
+    if numbering and numbering.mark != mark:
         last = max(last, numbering.bound)
     if last <= len(log):
         return []
+    waits = chunks.encode(Queued(turn_id=turn.turn_id, metadata=Place(position=0)))
     void = Interruption(len(log), find_reason(log, turn.attempt))
     rewind = chunks.encode(Rewind(turn_id=turn.turn_id, metadata=void))
-    return [*stand_in(turn.turn_id, log, last), Entry(last + 1, "rewind", rewind)]
-
-
-def stand_in(turn_id: str, log: Sequence[Entry], last: int) -> list[Entry]:
-    """Entries for the numbers after a log, up to `last`; they say nothing that is not known."""
-    body = chunks.encode(Queued(turn_id=turn_id, metadata=Place(position=0)))
-    return [Entry(seq, "queued", body) for seq in range(len(log) + 1, last + 1)]
+    stand_ins = [Entry(seq, "queued", waits) for seq in range(len(log) + 1, last + 1)]
+    return [*stand_ins, Entry(last + 1, "rewind", rewind)]
 
 
 def find_reason(log: Iterable[Entry], attempt: int) -> RewindReason:
@@ -42,7 +40,12 @@ def find_reason(log: Iterable[Entry], attempt: int) -> RewindReason:
 
 def count_lost(log: Iterable[Entry]) -> int:
     """Of how many lost workers the log tells."""
-    told = (chunks.decode(entry.body) for entry in log if entry.type == "rewind")
-    return sum(
-        isinstance(chunk, Rewind) and chunk.metadata.reason == "worker_lost" for chunk in told
-    )
+    return sum(_tells_of_loss(entry.body) for entry in log if entry.type == "rewind")
+
+
+def _tells_of_loss(body: bytes) -> bool:
+    try:
+        chunk = chunks.decode(body)
+    except msgspec.MsgspecError:  # of another version
+        return False
+    return isinstance(chunk, Rewind) and chunk.metadata.reason == "worker_lost"

@@ -4,7 +4,8 @@ Each method that writes is one transaction. SQLite commits first: a turn has end
 in ledger and outbox, and Redis is told after that.
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from shared import characters
 from shared.record import TurnRecord
 from worker import numbering, rollback
-from worker.book import KEPT_S, Book, write_down
+from worker.book import KEPT_S, Book, enter_end
 from worker.checkpoint_ids import continue_above
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
@@ -31,7 +32,6 @@ from worker.fence import (
 )
 from worker.gate import OpenTurn
 from worker.graph import Graph
-from worker.numbering import Numbering
 from worker.seal import is_long, seal
 from worker.standing import NOTHING, NOWHERE, Standing, find_standing
 from worker.state import count_messages, seal_head
@@ -52,16 +52,22 @@ class Memory(Book):
     """Every method may raise TimeoutError, when a put does not land, and sqlite3.Error."""
 
     def __init__(
-        self, saver: TurnSaver, agents: Mapping[str, Graph], *, kept_s: float = KEPT_S
+        self,
+        saver: TurnSaver,
+        agents: Mapping[str, Graph],
+        *,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(saver, kept_s=kept_s)
+        super().__init__(saver, kept_s, clock)
         self._agents = agents
         self.gate = saver.gate
 
-    async def begin(self, turn: TurnRecord) -> Begun:
+    async def begin(self, turn: TurnRecord, mark: str = "") -> Begun:
         """Fences the turn's thread and lets the turn write.
 
-        Raises ThreadQuarantined and RestoreFailed.
+        `mark`: of the Redis that has all of the turn's chunks so far. Raises ThreadQuarantined and
+        RestoreFailed.
         """
         record = characters.encode(turn).decode()
 
@@ -76,7 +82,7 @@ class Memory(Book):
 
         async def work(connection: Connection) -> tuple[Fence, Begun]:
             fence, landed = await fence_in(connection)
-            bound = await numbering.reserve(connection, turn.turn_id, turn.seq, self.redis)
+            bound = await numbering.begin(connection, turn.turn_id, turn.seq, mark)
             return fence, Begun(landed, bound)
 
         fence, begun = await transact(self._saver, work)
@@ -93,7 +99,7 @@ class Memory(Book):
 
         async def work(connection: Connection) -> None:
             await rewrite_record(connection, turn.turn_id, record)
-            await numbering.settle(connection, turn.turn_id, Numbering(last, self.redis))
+            await numbering.set_bound(connection, turn.turn_id, last)
 
         await transact(self._saver, work)
 
@@ -114,7 +120,7 @@ class Memory(Book):
 
         async def work(connection: Connection) -> None:
             await lower_fence(connection, ending.turn.thread_id)
-            await write_down(connection, ending)
+            await enter_end(connection, ending)
 
         await transact(self._saver, work)
 
@@ -135,7 +141,16 @@ class Memory(Book):
         async def work(connection: Connection) -> None:
             await rollback.restore(connection, fence)
             if ending:
-                await write_down(connection, ending)
+                await enter_end(connection, ending)
+
+        await transact(self._saver, work)
+
+    async def lift(self, fence: Fence) -> None:
+        """Makes the thread of a turn that has ended what it was; raises RestoreFailed."""
+
+        async def work(connection: Connection) -> None:
+            await rollback.restore(connection, fence)
+            await numbering.clear(connection, fence.turn_id)
 
         await transact(self._saver, work)
 
@@ -144,7 +159,7 @@ class Memory(Book):
 
         async def work(connection: Connection) -> None:
             await mark_failed(connection, ending.turn.thread_id)
-            await write_down(connection, ending)
+            await enter_end(connection, ending)
 
         await transact(self._saver, work)
 

@@ -1,9 +1,12 @@
 """How far a turn's chunks may have been told, so that no number is given to two of them.
 
-- N1  Before a chunk is told, the database has its number, or a higher one: `bound` is written some
-      steps ahead, and exactly when the turn is let go in order.
-- N2  `redis` is the mark of the Redis that was told (shared/lane.py). Another one may have lost the
-      end of its log; then worker/lost.py goes on above the bound.
+- N1  Before a chunk is told of a turn that has begun, the database has its number, or a higher one:
+      `bound` is written some steps ahead, and exactly when the turn is let go in order.
+- N2  `mark` is that of the Redis which had the whole log when the turn was begun or gone on with
+      (shared/lane.py). Another one may have lost the end of it; then worker/lost.py goes on above
+      the bound.
+- N3  A database that refuses costs no chunk: then a number may be used twice, if Redis and the
+      worker are lost as well.
 
 A row stands from the turn's begin to its end.
 """
@@ -16,48 +19,47 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS numbering (
     turn_id TEXT PRIMARY KEY,
     bound INTEGER NOT NULL,
-    redis TEXT NOT NULL
+    mark TEXT NOT NULL
 );
 """
 
 AHEAD = 100
 """A transaction for so many chunks, and at most so many stand-ins for chunks that were lost."""
 
-RESERVE = """
+BEGIN = """
 INSERT INTO numbering VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-SET bound = max(bound, excluded.bound), redis = excluded.redis
+SET bound = max(bound, excluded.bound), mark = excluded.mark
 RETURNING bound
 """
-SETTLE = "UPDATE numbering SET bound = ?, redis = ? WHERE turn_id = ?"
 
 
 class Numbering(NamedTuple):
-    """The turn's highest number that may have been told, and to which Redis."""
+    """The highest number that may have been told, and the mark of the Redis that had the log."""
 
     bound: int
-    redis: str
+    mark: str
 
 
 async def find_numbering(connection: Connection, turn_id: str) -> Numbering | None:
     """None when the turn has not begun."""
     cursor = await connection.execute(
-        "SELECT bound, redis FROM numbering WHERE turn_id = ?", (turn_id,)
+        "SELECT bound, mark FROM numbering WHERE turn_id = ?", (turn_id,)
     )
     row = await cursor.fetchone()
     return Numbering(*row) if row else None
 
 
-async def reserve(connection: Connection, turn_id: str, seq: int, redis: str) -> int:
-    """Lets numbers from `seq` on be told; answers up to which."""
-    cursor = await connection.execute(RESERVE, (turn_id, seq + AHEAD, redis))
+async def begin(connection: Connection, turn_id: str, seq: int, mark: str) -> int:
+    """For a turn whose chunks have come to number `seq`; answers up to which they may be told."""
+    cursor = await connection.execute(BEGIN, (turn_id, seq + AHEAD, mark))
     row = await cursor.fetchone()
     assert row
     return row[0]
 
 
-async def settle(connection: Connection, turn_id: str, numbering: Numbering) -> None:
-    """Nothing more is told, and this is how far it came."""
-    await connection.execute(SETTLE, (numbering.bound, numbering.redis, turn_id))
+async def set_bound(connection: Connection, turn_id: str, bound: int) -> None:
+    """For a turn that has begun and not ended."""
+    await connection.execute("UPDATE numbering SET bound = ? WHERE turn_id = ?", (bound, turn_id))
 
 
 async def clear(connection: Connection, turn_id: str) -> None:

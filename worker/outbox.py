@@ -1,7 +1,8 @@
 """Ends of turns that the database knows and Redis may not.
 
 - O1  A row is written in the transaction that ends the turn, and cleared some time after Redis has
-      said that it knows: so an end is told at least once, and Redis takes it once.
+      said that it knows: so an end is told at least once, and Redis takes it once. It is told again
+      at each start, and when Redis may have lost something.
 - O2  That time is longer than the last second, which a Redis loses whose machine goes down.
 """
 

@@ -17,13 +17,12 @@ from msgspec.structs import replace
 
 from shared import chunks
 from shared.chunks import Chunk, Text
-from shared.claims import Claims, Told
+from shared.claims import Claims, State, Told
 from shared.errors import Fenced
 from shared.record import TurnRecord
 from shared.stream import Entry
 from worker.gate import TurnClosed
 from worker.insist import insist
-from worker.lost import stand_in
 
 FRAME_S = 0.012
 
@@ -52,6 +51,8 @@ class Publisher:
         behind = [entry._replace(seq=seq) for seq, entry in enumerate(unsent, len(log) + 1)]
         self._numbered = [*log, *behind]
         self._sent = len(log)
+        self.state: State = "running"
+        """As what Redis is to know of the turn when it has forgotten it."""
         self._bound: float = math.inf
         self._reserve: Reserve | None = None
         self._chunks: list[Chunk] = []
@@ -114,7 +115,7 @@ class Publisher:
             if told.state == "forgotten":
                 await self._revive()
             elif told.state == "behind":
-                self._hear(told.last)
+                self._sent = told.last
             else:
                 return told
             while entry := self._next():
@@ -142,15 +143,10 @@ class Publisher:
         if last is None:
             await self._revive()
         else:
-            self._hear(last)
-
-    def _hear(self, last: int) -> None:
-        """Redis has all up to there, be it more than is known here."""
-        self._numbered += stand_in(self._turn.turn_id, self._numbered, last)
-        self._sent = last
+            self._sent = last
 
     async def _revive(self) -> None:
-        await insist(lambda: self._claims.revive(self._turn, "running"))
+        await insist(lambda: self._claims.revive(self._turn, self.state))
         # Of a record that was there and only older, more is left: the next answer says how much.
         self._sent = min(1, len(self._numbered))
 

@@ -5,6 +5,7 @@ Turns that are not over keep their places: the next claim goes on with them, or 
 
 import logging
 import sqlite3
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -23,6 +24,8 @@ from worker.memory import Memory
 from worker.settlement import lift
 from worker.telling import tell_later
 
+Running = Callable[[], str]
+
 log = logging.getLogger(__name__)
 
 
@@ -38,24 +41,27 @@ class Recovery:
         """Before the first turn is taken; raises DatabaseUnusable."""
         try:
             await self._lift_failed()
-            await self._tell_all("", starts=True)
+            await self._tell_all(_nobody, starts=True)
             if left := await insist(self._lane.left_running):
                 await insist(lambda: self._lane.put_back(left))
         except (sqlite3.Error, TimeoutError) as error:
             raise DatabaseUnusable(f"CHECKPOINT_DB cannot be put in order: {error}") from error
 
-    async def refresh(self, running: str) -> None:
-        """Tells Redis all again if it may have lost something; `running`: the turn that is run.
+    async def refresh(self, running: Running) -> bool:
+        """Tells Redis all again if it may have lost something, and answers whether it may.
 
-        May raise RedisAway, sqlite3.Error and TimeoutError.
+        `running`: answers the turn that has a runner, or "". May raise RedisAway, sqlite3.Error and
+        TimeoutError.
         """
         mark = await self._lane.read_mark()
-        if not (mark and mark.told):
-            log.warning("Redis was started anew or emptied: it is told what the database knows.")
-            await self._tell_all(running)
-            log.info("Redis knows it all again.")
+        if mark and mark.told:
+            return False
+        log.warning("Redis was started anew or emptied: it is told what the database knows.")
+        await self._tell_all(running)
+        log.info("Redis knows it all again.")
+        return True
 
-    async def _tell_all(self, running: str, *, starts: bool = False) -> None:
+    async def _tell_all(self, running: Running, *, starts: bool = False) -> None:
         told = False
         while not told:
             mark = await insist(self._lane.begin_telling)
@@ -63,15 +69,15 @@ class Recovery:
             agents = await self._memory.agents_of_threads()
             await insist(partial(self._lane.remember_agents, agents))
             told = await insist(partial(self._lane.end_telling, mark))
-            self._memory.redis = mark
+            self._claims.mark = mark
 
-    async def _tell_turns(self, running: str, *, starts: bool) -> None:
+    async def _tell_turns(self, running: Running, *, starts: bool) -> None:
         for ending in await self._memory.untold():
-            if ending.turn.turn_id != running:
+            if ending.turn.turn_id != running():  # else its runner tells it
                 await self._tell(ending)
         for fence in await self._memory.fences():
             if fence.state == "running":
-                await self._keep_going(fence, running)
+                await self._keep_going(fence, running, starts=starts)
         fences = await self._memory.fences()
         failed = [fence.thread_id for fence in fences if fence.state == "failed"]
         # While a turn runs, its thread may have been given up since the fences were read.
@@ -83,14 +89,14 @@ class Recovery:
         except Fenced:
             log.warning("The end of turn %s could not be told.", ending.turn.turn_id)
 
-    async def _keep_going(self, fence: Fence, running: str) -> None:
+    async def _keep_going(self, fence: Fence, running: Running, *, starts: bool) -> None:
         """A turn that is not over gets its record and its place again, if it has lost them."""
         turn, status = _read_record(fence), await insist(lambda: self._claims.status(fence.turn_id))
         if turn is None or status in ENDED:
-            if fence.turn_id != running:
+            if starts:  # later it may be just about to end
                 await lift(self._memory, fence)
             return
-        if fence.turn_id == running:
+        if fence.turn_id == running():
             await insist(lambda: self._claims.revive(turn, "running"))
         elif not await insist(lambda: self._claims.revive(_count_crash(turn), "queued")):
             await self._let_wait(turn, status)
@@ -106,6 +112,10 @@ class Recovery:
         for fence in await self._memory.fences():
             if fence.state == "failed":
                 await lift(self._memory, fence)
+
+
+def _nobody() -> str:
+    return ""
 
 
 def _count_crash(turn: TurnRecord) -> TurnRecord:

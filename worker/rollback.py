@@ -27,6 +27,7 @@ SELECT {COLUMNS} FROM fenced_writes WHERE thread_id = ? AND idx < 0
 EXCEPT
 SELECT {COLUMNS} FROM writes WHERE thread_id = ? AND idx < 0
 """
+FENCED = "SELECT 1 FROM open_turns WHERE thread_id = ? AND turn_id = ?"
 COUNT = """
 SELECT (SELECT count(*) FROM checkpoints WHERE thread_id = ?),
        (SELECT count(*) FROM writes WHERE thread_id = ?)
@@ -40,6 +41,9 @@ class RestoreFailed(Exception):
 async def restore(connection: Connection, fence: Fence) -> None:
     """Takes everything out of the thread that its turn put in; raises RestoreFailed."""
     twice = (fence.thread_id, fence.thread_id)
+    # Without its rows the fence would say that the thread had none.
+    if not list(await connection.execute_fetchall(FENCED, (fence.thread_id, fence.turn_id))):
+        raise RestoreFailed(f"Thread {fence.thread_id} has no fence of turn {fence.turn_id}.")
     await connection.execute(DELETE_CHECKPOINTS, twice)
     await connection.execute(DELETE_WRITES, twice)
     await connection.execute(REPLACE_WRITES, twice)

@@ -26,13 +26,16 @@ log = logging.getLogger(__name__)
 
 
 class Run(NamedTuple):
-    """What a run needs; `publisher` is told of it as it goes."""
+    """What a run needs; `publisher` is told of it as it goes. `mark`: of the Redis that has what
+    was told before.
+    """
 
     turn: TurnRecord
     agents: Mapping[str, Graph]
     settings: WorkerSettings
     translator: Translator
     publisher: Publisher
+    mark: str
 
 
 async def drive(

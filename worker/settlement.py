@@ -100,7 +100,7 @@ async def lift(memory: Memory, fence: Fence) -> bool:
     Raises what the database may answer when it cannot be noted that it did not.
     """
     try:
-        await memory.restore(fence, None)
+        await memory.lift(fence)
     except (*UNUSABLE, RestoreFailed) as error:
         log.error("Thread %s is quarantined: %s", fence.thread_id, error)
         if fence.state != "failed":

@@ -14,7 +14,7 @@ from redis.exceptions import ResponseError
 from shared import jobs, keys
 from shared.errors import Fenced
 from shared.redis import AWAY, connection_pool
-from worker.errors import BrokenOff, NotNow
+from worker.errors import BrokenOff
 from worker.insist import RETRY_S
 
 IDLE_S = 0.5
@@ -57,9 +57,9 @@ class SlotWorker(Worker):
                 await run_turn(turn_id)
             except BrokenOff as error:
                 raise RetryJob from error
-            except (Fenced, NotNow) as error:
+            except Fenced as error:
                 # Redis came back without what it knew, or another worker runs: the next claim
-                # answers which. Or the database is locked. arq would take the turn from the queue.
+                # answers which. arq would take the turn from the queue.
                 await asyncio.sleep(RETRY_S)
                 raise RetryJob from error
 

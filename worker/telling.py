@@ -1,11 +1,14 @@
-"""The last word on a turn to Redis: that it has ended, or that it waits again."""
+"""What a run finds told of its turn, and its last word: that it has ended, or waits again."""
 
 import logging
+from typing import NamedTuple
 
 from shared.claims import Claims
 from shared.record import ENDED, TurnRecord
+from shared.stream import Entry
 from worker.ending import Ending
 from worker.insist import insist
+from worker.lost import replace_lost
 from worker.memory import Memory
 from worker.publisher import Publisher, open_publisher
 from worker.settlement import UNUSABLE
@@ -33,19 +36,49 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
     told = await insist(lambda: claims.read_log(turn.turn_id))
     missing = ending.log[len(told) :]
     async with open_publisher(claims, turn, told, _ignore, missing) as publisher:
+        publisher.state = "ending"
         publisher.close()
     await tell(claims, memory, ending, publisher)
 
 
-async def let_go(claims: Claims, memory: Memory, turn: TurnRecord, publisher: Publisher) -> bool:
-    """Has the turn wait again; False when a person wants it undone. Raises Fenced."""
-    try:  # first: Redis may be away, and the worker has little time
+class Log(NamedTuple):
+    """A turn's chunks so far, and the mark of the Redis that has them all."""
+
+    entries: list[Entry]
+    mark: str
+
+
+async def complete_log(claims: Claims, memory: Memory, turn: TurnRecord) -> Log:
+    """What was told of the turn; what Redis may have lost of it is stood in for, there too.
+
+    May raise Fenced, sqlite3.Error and TimeoutError.
+    """
+    numbering, mark = await memory.numbering_of(turn), claims.mark
+    told = await insist(lambda: claims.read_log(turn.turn_id))
+    if not told:  # it has just been emptied
+        await insist(lambda: claims.revive(turn, "running"))
+        told = await insist(lambda: claims.read_log(turn.turn_id))
+    lost = replace_lost(turn, told, numbering, mark)
+    if lost:
+        await memory.reserve(turn, lost[-1].seq)
+        async with open_publisher(claims, turn, told, _ignore, lost) as publisher:
+            publisher.close()
+    return Log([*told, *lost], mark)
+
+
+async def note_waiting(memory: Memory, turn: TurnRecord, publisher: Publisher) -> None:
+    """Has the database know first that the turn is let go: Redis may be away, and time is short."""
+    try:
         await memory.let_go(turn, len(publisher.entries) + 1)
     except UNUSABLE as error:  # then it counts as a crash, unless Redis hears of it
         log.warning("That turn %s waits is not noted: %s", turn.turn_id, error)
+
+
+async def let_go(claims: Claims, turn: TurnRecord, publisher: Publisher) -> bool:
+    """Has the turn wait again; False when a person wants it undone. Raises Fenced."""
     told = await publisher.conclude(lambda seq: claims.requeue(turn, seq))
     return told.state == "queued"
 
 
 def _ignore() -> None:
-    """The turn has ended: it is too late for a cancel."""
+    """A cancel is too late, or is heard when the turn runs."""

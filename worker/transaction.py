@@ -29,12 +29,13 @@ T = TypeVar("T")
 Work = Callable[[Connection], Awaitable[T]]
 
 
-async def transact(saver: TurnSaver, work: Work[T]) -> T:
+async def transact(saver: TurnSaver, work: Work[T], *, locked_s: float = LOCKED_S) -> T:
     """What `work` answers, once it is committed; nothing of it stays when it raises.
 
-    Raises TimeoutError when puts do not land in DRAIN_S, and sqlite3.Error.
+    `locked_s`: how long to try while another process writes. Raises TimeoutError when puts do not
+    land in DRAIN_S, and sqlite3.Error.
     """
-    return await asyncio.shield(asyncio.create_task(_transact(saver, work)))
+    return await asyncio.shield(asyncio.create_task(_transact(saver, work, locked_s)))
 
 
 async def look(saver: TurnSaver, work: Work[T]) -> T:
@@ -45,9 +46,9 @@ async def look(saver: TurnSaver, work: Work[T]) -> T:
     return await asyncio.shield(asyncio.create_task(_look(saver, work)))
 
 
-async def _transact(saver: TurnSaver, work: Work[T]) -> T:
+async def _transact(saver: TurnSaver, work: Work[T], locked_s: float) -> T:
     async with _alone(saver) as connection:
-        await _begin(connection)
+        await _begin(connection, locked_s)
         try:
             answer = await work(connection)
             await connection.commit()
@@ -56,9 +57,9 @@ async def _transact(saver: TurnSaver, work: Work[T]) -> T:
         return answer
 
 
-async def _begin(connection: Connection) -> None:
+async def _begin(connection: Connection, locked_s: float) -> None:
     """Begins to write once no other process does: giving up would cost a turn, or a thread."""
-    patience = time.monotonic() + LOCKED_S
+    patience = time.monotonic() + locked_s
     while True:
         try:
             await connection.execute("BEGIN IMMEDIATE")
@@ -72,7 +73,8 @@ async def _begin(connection: Connection) -> None:
 
 def is_locked(error: Exception) -> bool:
     """Another process keeps the database from being written to."""
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+    code = getattr(error, "sqlite_errorcode", 0)  # extended: its last byte is the kind
+    return code & 0xFF == sqlite3.SQLITE_BUSY
 
 
 async def _look(saver: TurnSaver, work: Work[T]) -> T:

@@ -10,22 +10,19 @@ from uuid import uuid4
 from shared.claims import Claims
 from shared.errors import Fenced
 from shared.record import TurnRecord
-from shared.stream import Entry
 from worker.attempt import attempt, break_off
 from worker.conclusion import BROKEN_OFF, CANCELLED, DONE, Account, Outcome
 from worker.ending import Ending
 from worker.errors import BrokenOff, NotNow
 from worker.failures import explain, log_failure, worker_lost
 from worker.graph import Graph
-from worker.insist import insist
-from worker.lost import replace_lost
+from worker.insist import RETRY_S, insist
 from worker.memory import Memory
-from worker.numbering import Numbering
 from worker.publisher import Publisher, open_publisher
 from worker.run import Run
 from worker.settings import WorkerSettings
 from worker.settlement import UNUSABLE, abandon, keep, undo
-from worker.telling import let_go, tell, tell_later
+from worker.telling import Log, complete_log, let_go, note_waiting, tell, tell_later
 from worker.translate import Translator
 
 ATTEMPTS = {"resume": 2, "rollback": 1}
@@ -47,7 +44,7 @@ class TurnRunner:
         self.turn_id = ""
         """The turn that runs, or the last one that did."""
         self.held: TurnRecord | None = None
-        """The turn that runs and has no end yet."""
+        """The turn that was claimed, as long as Redis may not know what has become of it."""
         self._claims = claims
         self._memory = memory
         self._agents = agents
@@ -59,8 +56,8 @@ class TurnRunner:
     async def run(self, turn_id: str) -> None:
         """Takes the turn, runs it and ends it; nothing happens when it has ended before.
 
-        Raises Fenced when the turn was taken over, BrokenOff when it waits again because the worker
-        stops, and NotNow.
+        Raises Fenced when the turn was taken over, and BrokenOff when it waits again because the
+        worker stops.
         """
         # Before the claim: from that on, a cancel is for us.
         self.turn_id, self._halt = turn_id, asyncio.get_running_loop().create_future()
@@ -73,7 +70,7 @@ class TurnRunner:
         log.info("Turn %s of thread %s %s.", turn.turn_id, turn.thread_id, what)
         self.held = turn
         try:
-            ending = await self._bring_to_end(turn)
+            ending = await self._insist_on_end(turn)
         except Fenced as error:
             log.error("Turn %s was taken over: %s", turn.turn_id, error)
             raise
@@ -81,6 +78,10 @@ class TurnRunner:
             self.held = None
         reason = ending.failure.code if ending.failure else ending.outcome
         log.info("Turn %s ends: %s.", turn.turn_id, reason)
+
+    def held_id(self) -> str:
+        """Of the turn that was claimed; "" when there is none."""
+        return self.held.turn_id if self.held else ""
 
     def stop(self) -> None:
         """Breaks the running turn off, because the worker stops; the next one goes on with it."""
@@ -110,26 +111,37 @@ class TurnRunner:
         if not self._halt.done():
             self._halt.set_result(outcome)
 
+    async def _insist_on_end(self, turn: TurnRecord) -> Ending:
+        """Tries again while the database cannot be used for now."""
+        while True:
+            try:
+                return await self._bring_to_end(turn)
+            except NotNow as error:
+                log.warning("Turn %s is tried again: %s", turn.turn_id, error)
+                await asyncio.sleep(RETRY_S)
+                if self._stopping:
+                    await insist(lambda: self._claims.let_wait(turn))
+                    raise BrokenOff("The worker stops.") from error
+
     async def _bring_to_end(self, turn: TurnRecord) -> Ending:
         try:
             ended = await self._memory.end_of(turn)
-            numbering = await self._memory.numbering_of(turn)
+            so_far = None if ended else await complete_log(self._claims, self._memory, turn)
         except UNUSABLE as error:
-            raise NotNow(f"The database cannot be read: {error}") from error
-        if ended is None:
-            return await self._carry_out(turn, numbering)
+            raise NotNow(f"The database cannot be used: {error}") from error
+        if so_far:
+            return await self._carry_out(turn, so_far)
+        assert ended
         # Redis has forgotten that it ended: it came back without its last second.
         await tell_later(self._claims, self._memory, ended)
         return ended
 
-    async def _carry_out(self, turn: TurnRecord, numbering: Numbering | None) -> Ending:
+    async def _carry_out(self, turn: TurnRecord, so_far: Log) -> Ending:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
         began = time.monotonic()
         translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
-        told = await self._read_log(turn)
-        lost = replace_lost(turn, told, numbering, self._memory.redis)
         cancel = partial(self.cancel, turn.turn_id)
-        async with open_publisher(self._claims, turn, told, cancel, lost) as publisher:
+        async with open_publisher(self._claims, turn, so_far.entries, cancel) as publisher:
             self._publisher = publisher
             account = Account(
                 turn,
@@ -137,22 +149,14 @@ class TurnRunner:
                 lambda: turn.waited_s + time.monotonic() - began,
                 lambda: publisher.entries,
             )
-            ending = await self._work(
-                Run(turn, self._agents, self._settings, translator, publisher), account
-            )
-        if ending is None and not await let_go(self._claims, self._memory, turn, publisher):
+            run = Run(turn, self._agents, self._settings, translator, publisher, so_far.mark)
+            ending = await self._work(run, account)
+        if ending is None and not await let_go(self._claims, turn, publisher):
             ending = await undo(self._memory, account, CANCELLED)
         if ending is None:
             raise BrokenOff("The worker stops.")
         await tell(self._claims, self._memory, ending, publisher)
         return ending
-
-    async def _read_log(self, turn: TurnRecord) -> list[Entry]:
-        """Its chunks so far, of which there is one, unless Redis has just been emptied."""
-        if told := await insist(lambda: self._claims.read_log(turn.turn_id)):
-            return told
-        await insist(lambda: self._claims.revive(turn, "running"))
-        return await insist(lambda: self._claims.read_log(turn.turn_id))
 
     async def _work(self, run: Run, account: Account) -> Ending | None:
         """How the turn has ended; None when it was broken off."""
@@ -160,6 +164,7 @@ class TurnRunner:
             outcome = await attempt(run, self._memory, self._halt)
             if outcome is BROKEN_OFF:
                 await break_off(run, self._memory)
+                await note_waiting(self._memory, run.turn, run.publisher)
                 return None
         except Fenced:
             await abandon(self._memory, run.turn)

@@ -30,9 +30,8 @@ if waiting >= tonumber(limit) then return { "full", tostring(waiting) } end
 
 local time = redis.call("TIME")
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
--- A score says nothing but the order. It is `created_at - 1`, by which put_back.lua and Claims.revive
--- give a turn its place again; equal milliseconds keep their order by a 1024th each, which a double
--- holds exactly.
+-- A score says nothing but the order. It is `created_at - 1`, by which queueing.lua gives a turn its
+-- place again, and a 1024th more for each of equal milliseconds, which a double holds exactly.
 local score = now_ms - 1
 local last = redis.call("ZREVRANGE", queue, 0, 0, "WITHSCORES")[2]
 if last and tonumber(last) >= score then score = tonumber(last) + 1 / 1024 end
