@@ -18,6 +18,13 @@ def parse_cursor(last_event_id: str | None, after: str | None) -> int:
     return int(value)
 
 
+def is_ahead(turn: TurnRecord, cursor: int) -> bool:
+    """The turn has started, and its log is shorter than it was: Redis may have lost the end of it,
+    which a worker then makes good.
+    """
+    return bool(turn.started_at) and not turn.ended and cursor > turn.seq
+
+
 def check_cursor(turn: TurnRecord, cursor: int, *, has_log: bool) -> None:
     """Raises NothingLeft or LogGone when there is nothing to send after the cursor."""
     if turn.ended and cursor >= turn.seq:

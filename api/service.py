@@ -1,21 +1,30 @@
 """Accepting, reading, cancelling and retrying turns."""
 
+import asyncio
 import re
+import time
 import uuid
 from typing import NamedTuple
 
 from uuid_utils.compat import uuid7
 
 from api.bodies import TurnBody, digest, digest_retry, parse_turn
+from api.cursor import check_cursor, is_ahead
 from api.deadline import redis_deadline
 from api.errors import Invalid, NotRetryable
 from api.settings import ApiSettings
 from shared import stream
 from shared.admission import NewTurn
 from shared.agents import BUILT_IN
+from shared.errors import UnknownTurn
+from shared.heartbeat import RENEW_S, read_heartbeat
 from shared.record import Status, TurnRecord, TurnRequest
 from shared.redis import Redis
 from shared.turns import Cancellation, QueueSnapshot, Turns
+
+RETOLD_S = 2 * RENEW_S
+"""A worker looks every RENEW_S whether Redis has lost something."""
+AGAIN_S = 0.1
 
 IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 RETRYABLE: frozenset[Status] = frozenset({"error", "cancelled"})
@@ -82,6 +91,34 @@ class TurnService:
         """The turn with its place in the queue; raises UnknownTurn."""
         async with redis_deadline():
             return await self._turns.read(turn_id)
+
+    async def go_on(self, turn_id: str, cursor: int) -> TurnRecord:
+        """The turn, to be followed from a cursor on.
+
+        If Redis has lost chunks that somebody has read, it takes a moment until they are made good,
+        or as long as no worker is there. Raises UnknownTurn, NothingLeft and LogGone.
+        """
+        patience = time.monotonic() + RETOLD_S
+        while True:
+            over = time.monotonic() >= patience
+            try:
+                turn = await self.read(turn_id)
+            except UnknownTurn:
+                if over or not cursor:
+                    raise
+            else:
+                is_short = is_ahead(turn, cursor)
+                if over and is_short and not await self.has_worker():
+                    return turn
+                if over or not is_short:
+                    check_cursor(turn, cursor, has_log=await self.has_log(turn_id))
+                    return turn
+            await asyncio.sleep(AGAIN_S)
+
+    async def has_worker(self) -> bool:
+        """A worker is alive."""
+        async with redis_deadline():
+            return await read_heartbeat(self._redis) is not None
 
     async def cancel(self, turn_id: str) -> Cancellation:
         """Ends a turn, at once or by its worker; raises UnknownTurn."""

@@ -6,7 +6,7 @@ from litestar.openapi import ResponseSpec
 from litestar.params import RawBody
 from sse_starlette.sse import EventSourceResponse
 
-from api.cursor import check_cursor, parse_cursor
+from api.cursor import parse_cursor
 from api.hub import Hub
 from api.openapi.chunks import stream_spec
 from api.openapi.examples import (
@@ -66,7 +66,9 @@ async def post_turn_and_stream(
 ) -> EventSourceResponse:
     """Queues a turn and follows it; a repeated idempotency key replays it from its first chunk."""
     turn, repeated = await service.accept(body, idempotency_key)
-    return await _stream(service, hub, turn, 0) if repeated else _follow(hub, turn, 0)
+    if repeated:
+        turn = await service.go_on(turn.turn_id, 0)
+    return _follow(hub, turn, 0)
 
 
 @get(
@@ -104,7 +106,7 @@ async def get_events(
 ) -> EventSourceResponse:
     """Follows a turn; leaving does not cancel it."""
     cursor = parse_cursor(last_event_id, after)
-    return await _stream(service, hub, await service.read(turn_id), cursor)
+    return _follow(hub, await service.go_on(turn_id, cursor), cursor)
 
 
 @post(
@@ -160,13 +162,6 @@ def _answer(accepted: Accepted) -> Response[Turn]:
         status_code=200 if accepted.repeated else 202,
         headers={"Location": turn_path(accepted.turn.turn_id)},
     )
-
-
-async def _stream(
-    service: TurnService, hub: Hub, turn: TurnRecord, cursor: int
-) -> EventSourceResponse:
-    check_cursor(turn, cursor, has_log=await service.has_log(turn.turn_id))
-    return _follow(hub, turn, cursor)
 
 
 def _follow(hub: Hub, turn: TurnRecord, cursor: int) -> EventSourceResponse:

@@ -124,6 +124,28 @@ async def test_a_turn_that_ends_meanwhile_keeps_what_it_did(
     assert await memory.fence_of(turn.thread_id) is None
 
 
+async def test_an_end_that_could_not_be_written_is_written_later(
+    turns: Turns,
+    runner: TurnRunner,
+    memory: Memory,
+    saver: TurnSaver,
+    look: Callable[[], Awaitable[None]],
+) -> None:
+    turn = await accept(turns)
+    async with saver.gate.alone():
+        await saver.conn.execute("PRAGMA query_only = 1")
+    await runner.run(turn.turn_id)
+    assert (await turns.read(turn.turn_id)).status == "error"
+    await look()
+    assert await memory.end_of(turn) is None
+    async with saver.gate.alone():
+        await saver.conn.execute("PRAGMA query_only = 0")
+    await look()
+    ended = await memory.end_of(turn)
+    assert ended
+    assert ended.outcome == "error"
+
+
 async def begun(turns: Turns, claims: Claims, memory: Memory) -> TurnRecord:
     turn = await claims.claim((await accept(turns)).turn_id)
     assert turn

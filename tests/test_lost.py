@@ -116,7 +116,7 @@ async def test_a_follower_holds_it_when_the_next_worker_is_lost_as_well(
         claims = Claims(redis, LIFETIMES)
         claims.mark = steps.mark
         again = await claim(claims, turn)
-        await complete_log(claims, steps.memory, again)
+        await complete_log(claims, steps.memory, again, claims.mark)
         await claims.requeue(again, (await turns.read(turn.turn_id)).seq + 1)
         seen += await follow(redis, turn, after=seen[-1].seq)
     steps.free.set()

@@ -61,11 +61,8 @@ async def test_what_is_reserved_is_noted(memory: Memory) -> None:
     assert await memory.numbering_of(TURN) == Numbering(7, "mark")
 
 
-async def test_another_process_that_writes_holds_nobody_up(
-    memory: Memory, saver: TurnSaver, tmp_path: Path
-) -> None:
+async def test_another_process_that_writes_holds_nobody_up(memory: Memory, tmp_path: Path) -> None:
     await memory.begin(TURN)
-    await saver.conn.execute("PRAGMA busy_timeout = 10")
     with sqlite3.connect(tmp_path / "checkpoints.sqlite", isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):

@@ -29,12 +29,13 @@ def recovery(lane: Lane, redis: Redis, memory: Memory) -> Recovery:
 
 @pytest.fixture
 async def turn(
-    turns: Turns, claims: Claims, saver: TurnSaver, memory: Memory, recovery: Recovery
+    turns: Turns, claims: Claims, lane: Lane, saver: TurnSaver, memory: Memory, recovery: Recovery
 ) -> TurnRecord:
     """A turn that has told and put something, and whose worker is gone."""
     await recovery.start()
-    turn = await start(turns, claims)
-    await memory.begin(turn)
+    turn, mark = await start(turns, claims), await lane.read_mark()
+    assert mark
+    await memory.begin(turn, mark.name)
     await put(saver, turn_id=turn.turn_id, thread_id=turn.thread_id)
     memory.gate.close()
     await claims.publish(turn, entry(2, text(turn, "hi")))
@@ -62,6 +63,16 @@ async def test_it_is_noted_in_the_database_before_redis_hears_of_it(
     assert types == ["queued", "text", "queued"]
     again = await claim(Claims(redis, LIFETIMES), turn)
     assert (again.attempt, again.claim) == (1, 2)
+
+
+async def test_what_redis_has_lost_of_it_is_stood_in_for_before(
+    memory: Memory, recovery: Recovery, valkey: RedisSeen, turn: TurnRecord
+) -> None:
+    await memory.let_go(turn, 4)
+    valkey.set(keys.known(), "the-process-before told")  # which had two chunks more
+    await recovery.start()
+    types = [chunk["type"] for chunk in log_of(valkey, turn.turn_id)]
+    assert types == ["queued", "text", "queued", "queued", "rewind", "queued"]
 
 
 async def test_one_that_is_to_be_cancelled_stays_so(

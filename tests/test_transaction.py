@@ -95,14 +95,34 @@ async def test_nothing_stays_of_one_that_fails(saver: TurnSaver) -> None:
     assert await rows(saver, "outbox") == {"outbox": []}
 
 
+async def test_others_come_between_while_it_waits(
+    memory: Memory,
+    fence: Fence,
+    stranger: sqlite3.Connection,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transaction, "BUSY_S", 0.001)
+    monkeypatch.setattr(transaction, "DRAIN_S", 30)
+    restoring = asyncio.create_task(memory.restore(fence, ENDING))
+    for _ in range(3):
+        await until(lambda: "Another process" in caplog.text)
+        assert await memory.fence_of("thread") == fence
+        caplog.clear()
+    assert not restoring.done()
+    stranger.rollback()
+    await restoring
+
+
 async def test_it_waits_while_another_process_writes(
     memory: Memory,
     saver: TurnSaver,
     fence: Fence,
     stranger: sqlite3.Connection,
     caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await saver.conn.execute("PRAGMA busy_timeout = 1")
+    monkeypatch.setattr(transaction, "BUSY_S", 0.001)
     restoring = asyncio.create_task(memory.restore(fence, ENDING))
     await until(lambda: "Another process" in caplog.text)
     stranger.rollback()
@@ -117,7 +137,6 @@ async def test_it_does_not_wait_for_ever(
     stranger: sqlite3.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    await saver.conn.execute("PRAGMA busy_timeout = 1")
     monkeypatch.setattr(transaction, "LOCKED_S", 0.01)
     before = await rows(saver)
     with pytest.raises(sqlite3.OperationalError, match="locked"):

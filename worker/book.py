@@ -1,7 +1,7 @@
 """What the database knows of turns: how they ended, and how far they were told."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
@@ -30,17 +30,21 @@ class Book:
         self._clock = clock
         self._kept_s = kept_s
         self._told: dict[str, float] = {}
+        self._owed: list[Callable[[], Awaitable[None]]] = []
 
     async def reserve(self, turn: TurnRecord, seq: int) -> int:
         """Lets the turn's chunks be told from number `seq` on; answers up to which."""
         bound = seq + numbering.AHEAD
+        await self.set_bound(turn, bound)
+        return bound
 
-        async def work(connection: Connection) -> int:
-            await numbering.set_bound(connection, turn.turn_id, bound)
-            return bound
-
-        # Nobody is to wait long for it: followers see nothing meanwhile.
-        return await transact(self._saver, work, locked_s=0)
+    async def set_bound(self, turn: TurnRecord, bound: int) -> None:
+        """Lets the turn's chunks be told up to number `bound`; waits for no other process."""
+        await transact(
+            self._saver,
+            lambda connection: numbering.set_bound(connection, turn.turn_id, bound),
+            locked_s=0,  # followers see nothing meanwhile
+        )
 
     async def numbering_of(self, turn: TurnRecord) -> Numbering | None:
         """How far the turn's chunks may have been told; None when it has not begun."""
@@ -70,6 +74,16 @@ class Book:
         """The ends that Redis may not know, the oldest turn's first."""
         return await look(self._saver, outbox.untold)
 
+    def owe(self, write: Callable[[], Awaitable[None]]) -> None:
+        """An end could not be written: it is tried again by `pay`."""
+        self._owed.append(write)
+
+    async def pay(self) -> None:
+        """Writes what is owed, the oldest first."""
+        while self._owed:
+            await self._owed[0]()
+            del self._owed[0]
+
     def told(self, turn_id: str) -> None:
         """Redis knows the turn's end."""
         self._told[turn_id] = self._clock()
@@ -83,7 +97,9 @@ class Book:
         now = self._clock()
         old = [turn_id for turn_id, since in self._told.items() if now - since >= self._kept_s]
         if old:
-            await transact(self._saver, lambda connection: outbox.clear(connection, old))
+            await transact(
+                self._saver, lambda connection: outbox.clear(connection, old), locked_s=0
+            )
             for turn_id in old:
                 del self._told[turn_id]
 

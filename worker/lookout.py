@@ -56,6 +56,7 @@ class Lookout:
             try:
                 if await self._recovery.refresh(self._runner.held_id):
                     self._memory.keep_told()
+                await self._memory.pay()
                 await self._memory.forget_told()
             except UNUSABLE as error:  # it is looked at again
                 log.warning("Redis and the database are not in order yet: %s", error)

@@ -22,7 +22,7 @@ from worker.fence import Fence
 from worker.insist import insist
 from worker.memory import Memory
 from worker.settlement import lift
-from worker.telling import tell_later
+from worker.telling import complete_log, tell_later
 
 Running = Callable[[], str]
 
@@ -65,19 +65,19 @@ class Recovery:
         told = False
         while not told:
             mark = await insist(self._lane.begin_telling)
-            await self._tell_turns(running, starts=starts)
+            await self._tell_turns(running, mark, starts=starts)
             agents = await self._memory.agents_of_threads()
             await insist(partial(self._lane.remember_agents, agents))
             told = await insist(partial(self._lane.end_telling, mark))
             self._claims.mark = mark
 
-    async def _tell_turns(self, running: Running, *, starts: bool) -> None:
+    async def _tell_turns(self, running: Running, mark: str, *, starts: bool) -> None:
         for ending in await self._memory.untold():
             if ending.turn.turn_id != running():  # else its runner tells it
                 await self._tell(ending)
         for fence in await self._memory.fences():
             if fence.state == "running":
-                await self._keep_going(fence, running, starts=starts)
+                await self._keep_going(fence, running, mark, starts=starts)
         fences = await self._memory.fences()
         failed = [fence.thread_id for fence in fences if fence.state == "failed"]
         # While a turn runs, its thread may have been given up since the fences were read.
@@ -89,7 +89,7 @@ class Recovery:
         except Fenced:
             log.warning("The end of turn %s could not be told.", ending.turn.turn_id)
 
-    async def _keep_going(self, fence: Fence, running: Running, *, starts: bool) -> None:
+    async def _keep_going(self, fence: Fence, running: Running, mark: str, *, starts: bool) -> None:
         """A turn that is not over gets its record and its place again, if it has lost them."""
         turn, status = _read_record(fence), await insist(lambda: self._claims.status(fence.turn_id))
         if turn is None or status in ENDED:
@@ -99,13 +99,14 @@ class Recovery:
         if fence.turn_id == running():
             await insist(lambda: self._claims.revive(turn, "running"))
         elif not await insist(lambda: self._claims.revive(_count_crash(turn), "queued")):
-            await self._let_wait(turn, status)
+            await self._let_wait(turn, status, mark)
         await insist(lambda: self._lane.put_back(fence.turn_id))
 
-    async def _let_wait(self, turn: TurnRecord, status: str | None) -> None:
+    async def _let_wait(self, turn: TurnRecord, status: str | None, mark: str) -> None:
         """One that was let go in order has not crashed, although Redis has not heard of it."""
         if (turn.status, status) == ("queued", "running"):
             with suppress(Fenced):  # it was claimed again since, and that one crashed
+                await complete_log(self._claims, self._memory, turn, mark)
                 await insist(lambda: self._claims.let_wait(turn))
 
     async def _lift_failed(self) -> None:

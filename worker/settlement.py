@@ -3,6 +3,7 @@
 import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from shared.record import Failure, TurnRecord
 from worker.conclusion import DONE, Account, Outcome
@@ -61,9 +62,9 @@ async def undo(memory: Memory, account: Account, outcome: Outcome) -> Ending:
     except (*UNUSABLE, RestoreFailed) as error:
         log.error("Thread %s is quarantined: %s", turn.thread_id, error)
         ending = account.conclude(Outcome(ROLLBACK_FAILED))
-        return await _write_down(memory.quarantine(ending), ending)
+        return await _write_down(memory, partial(memory.quarantine, ending), ending)
     ending = account.conclude(outcome, 0)  # it has never begun
-    return await _write_down(memory.write_down(ending), ending)
+    return await _write_down(memory, partial(memory.write_down, ending), ending)
 
 
 async def _count(memory: Memory, fence: Fence, turn: TurnRecord) -> int | None:
@@ -74,12 +75,15 @@ async def _count(memory: Memory, fence: Fence, turn: TurnRecord) -> int | None:
         return None
 
 
-async def _write_down(writing: Awaitable[None], ending: Ending) -> Ending:
+async def _write_down(
+    memory: Memory, write: Callable[[], Awaitable[None]], ending: Ending
+) -> Ending:
     try:
-        await writing
+        await write()
     except UNUSABLE as error:
         # Redis is told all the same; and a fence stands until the next start finds it.
-        log.error("The end of turn %s is not in the database: %s", ending.turn.turn_id, error)
+        log.error("The end of turn %s is not in the database yet: %s", ending.turn.turn_id, error)
+        memory.owe(write)
     return ending
 
 

@@ -48,19 +48,19 @@ class Log(NamedTuple):
     mark: str
 
 
-async def complete_log(claims: Claims, memory: Memory, turn: TurnRecord) -> Log:
+async def complete_log(claims: Claims, memory: Memory, turn: TurnRecord, mark: str) -> Log:
     """What was told of the turn; what Redis may have lost of it is stood in for, there too.
 
-    May raise Fenced, sqlite3.Error and TimeoutError.
+    `mark`: of the Redis that is there now. May raise Fenced, sqlite3.Error and TimeoutError.
     """
-    numbering, mark = await memory.numbering_of(turn), claims.mark
+    numbering = await memory.numbering_of(turn)
     told = await insist(lambda: claims.read_log(turn.turn_id))
     if not told:  # it has just been emptied
         await insist(lambda: claims.revive(turn, "running"))
         told = await insist(lambda: claims.read_log(turn.turn_id))
     lost = replace_lost(turn, told, numbering, mark)
     if lost:
-        await memory.reserve(turn, lost[-1].seq)
+        await memory.set_bound(turn, lost[-1].seq + 1)  # and one for that it waits again
         async with open_publisher(claims, turn, told, _ignore, lost) as publisher:
             publisher.close()
     return Log([*told, *lost], mark)

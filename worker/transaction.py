@@ -22,6 +22,12 @@ DRAIN_S = 5.0
 LOCKED_S = 60.0
 """How long another process may keep the database from being written to."""
 
+BUSY_S = 1.0
+"""How long one try waits for it."""
+
+PUT_S = 5.0
+"""How long LangGraph's own writes do."""
+
 log = logging.getLogger(__name__)
 
 Connection = aiosqlite.Connection
@@ -29,13 +35,14 @@ T = TypeVar("T")
 Work = Callable[[Connection], Awaitable[T]]
 
 
-async def transact(saver: TurnSaver, work: Work[T], *, locked_s: float = LOCKED_S) -> T:
+async def transact(saver: TurnSaver, work: Work[T], *, locked_s: float | None = None) -> T:
     """What `work` answers, once it is committed; nothing of it stays when it raises.
 
-    `locked_s`: how long to try while another process writes. Raises TimeoutError when puts do not
-    land in DRAIN_S, and sqlite3.Error.
+    `locked_s`: how long to try while another process writes, LOCKED_S by default. Raises
+    TimeoutError when puts do not land in DRAIN_S, and sqlite3.Error.
     """
-    return await asyncio.shield(asyncio.create_task(_transact(saver, work, locked_s)))
+    patience = time.monotonic() + (LOCKED_S if locked_s is None else locked_s)
+    return await asyncio.shield(asyncio.create_task(_transact(saver, work, patience)))
 
 
 async def look(saver: TurnSaver, work: Work[T]) -> T:
@@ -46,29 +53,33 @@ async def look(saver: TurnSaver, work: Work[T]) -> T:
     return await asyncio.shield(asyncio.create_task(_look(saver, work)))
 
 
-async def _transact(saver: TurnSaver, work: Work[T], locked_s: float) -> T:
-    async with _alone(saver) as connection:
-        await _begin(connection, locked_s)
-        try:
-            answer = await work(connection)
-            await connection.commit()
-        finally:
-            await connection.rollback()  # of what was not committed
-        return answer
-
-
-async def _begin(connection: Connection, locked_s: float) -> None:
-    """Begins to write once no other process does: giving up would cost a turn, or a thread."""
-    patience = time.monotonic() + locked_s
+async def _transact(saver: TurnSaver, work: Work[T], patience: float) -> T:
     while True:
-        try:
-            await connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if not is_locked(error) or time.monotonic() > patience:
-                raise
-            log.warning("Another process is writing to the database.")
-        else:
-            return
+        # Others, who only read or end a turn, come between two tries.
+        async with _alone(saver) as connection:
+            if await _has_begun(connection, patience):
+                try:
+                    answer = await work(connection)
+                    await connection.commit()
+                finally:
+                    await connection.rollback()  # of what was not committed
+                return answer
+
+
+async def _has_begun(connection: Connection, patience: float) -> bool:
+    """Begins to write unless another process does: giving up would cost a turn, or a thread."""
+    left = patience - time.monotonic()
+    await connection.execute(f"PRAGMA busy_timeout = {1000 * max(0.0, min(left, BUSY_S)):.0f}")
+    try:
+        await connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError as error:
+        if not is_locked(error) or time.monotonic() >= patience:
+            raise
+        log.warning("Another process is writing to the database.")
+        return False
+    finally:
+        await connection.execute(f"PRAGMA busy_timeout = {1000 * PUT_S:.0f}")
+    return True
 
 
 def is_locked(error: Exception) -> bool:

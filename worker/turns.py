@@ -126,7 +126,7 @@ class TurnRunner:
     async def _bring_to_end(self, turn: TurnRecord) -> Ending:
         try:
             ended = await self._memory.end_of(turn)
-            so_far = None if ended else await complete_log(self._claims, self._memory, turn)
+            so_far = None if ended else await self._complete_log(turn)
         except UNUSABLE as error:
             raise NotNow(f"The database cannot be used: {error}") from error
         if so_far:
@@ -135,6 +135,9 @@ class TurnRunner:
         # Redis has forgotten that it ended: it came back without its last second.
         await tell_later(self._claims, self._memory, ended)
         return ended
+
+    async def _complete_log(self, turn: TurnRecord) -> Log:
+        return await complete_log(self._claims, self._memory, turn, self._claims.mark)
 
     async def _carry_out(self, turn: TurnRecord, so_far: Log) -> Ending:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
