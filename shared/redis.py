@@ -49,7 +49,8 @@ def redis_errors() -> Generator[None]:
     except AWAY as error:
         raise RedisAway(f"Redis cannot be reached ({type(error).__name__}).") from error
     except ResponseError as error:
-        raise RedisAway(f"Redis refused a command: {str(error).partition(' ')[0]}.") from error
+        kind = type(error).__name__  # what it says may name keys
+        raise RedisAway(f"Redis refused a command ({kind}).") from error
 
 
 async def pop(redis: Redis, key: str, timeout_s: float = math.inf) -> bytes | None:

@@ -16,11 +16,11 @@ from tests.redis_seen import RedisSeen
 from tests.turns_made import LIFETIMES, accept, claim, claimed_turn, entry, queued, text
 from tests.two_steps import TwoSteps, kill, stop
 from worker.checkpoints import TurnSaver
-from worker.lost import count_lost, replace_lost
+from worker.lost import Log, count_missing, stand_in
 from worker.numbering import Numbering
 from worker.recovery import Recovery
-from worker.rewind import hold
-from worker.telling import complete_log
+from worker.rewind import count_lost, hold
+from worker.telling import read_log
 
 TURN = claimed_turn(attempt=2)
 
@@ -99,26 +99,27 @@ async def test_a_follower_holds_the_answer(
     assert (ended.status, ended.attempt) == ("done", 1 if stopped else 2)
 
 
-async def test_a_follower_holds_it_when_the_next_worker_is_lost_as_well(
+@pytest.mark.parametrize("emptied_again", [False, True])
+async def test_a_follower_holds_it_when_the_next_worker_dies_while_it_says_what_is_lost(
     turns: Turns,
     redis: Redis,
     valkey: RedisSeen,
     steps: TwoSteps,
     restart: Callable[[], Awaitable[None]],
+    emptied_again: bool,
 ) -> None:
     await restart()
-    turn = await leave(turns, steps)
+    turn = await leave(turns, steps, stopped=True)
     seen = await follow(redis, turn)
-    for _ in range(2):
+    valkey.flushall()
+    await restart()
+    again = await claim(claims := Claims(redis, LIFETIMES), turn)
+    log = await read_log(claims, steps.memory, again, steps.mark)
+    assert log.lost >= len(seen) - 1
+    await claims.publish(again, entry(2, stand_in(again, log)[0]))
+    if emptied_again:
         valkey.flushall()
-        await restart()
-        # It dies while it says what is lost.
-        claims = Claims(redis, LIFETIMES)
-        claims.mark = steps.mark
-        again = await claim(claims, turn)
-        await complete_log(claims, steps.memory, again, claims.mark)
-        await claims.requeue(again, (await turns.read(turn.turn_id)).seq + 1)
-        seen += await follow(redis, turn, after=seen[-1].seq)
+    await restart()
     steps.free.set()
     await steps.worker().run(turn.turn_id)
     seen += await follow(redis, turn, after=seen[-1].seq)
@@ -161,27 +162,35 @@ async def test_nothing_stands_in_for_what_is_not_lost(
     assert steps.told(turn) == ["queued", "one", "rewind 2", "queued", "two", "done"]
 
 
-LOG = [entry(1, queued(TURN)), entry(2, text(TURN, "hi"))]
+ENTRIES = [entry(1, queued(TURN)), entry(2, text(TURN, "hi"))]
 
 
 @pytest.mark.parametrize(
-    ("numbering", "redis"),
+    ("numbering", "mark"),
     [(None, "mark"), (Numbering(100, "mark"), "mark"), (Numbering(2, "other"), "mark")],
     ids=["never begun", "the same Redis", "let go at its end"],
 )
-def test_a_whole_log_is_left_as_it_is(numbering: Numbering | None, redis: str) -> None:
-    assert replace_lost(TURN, LOG, numbering, redis) == []
+def test_a_whole_log_lacks_nothing(numbering: Numbering | None, mark: str) -> None:
+    assert count_missing(TURN, ENTRIES, numbering, mark) == 0
 
 
 def test_what_may_be_lost_is_void() -> None:
-    behind = replace_lost(TURN, LOG, Numbering(4, "other"), "mark")
-    assert [(entry.seq, entry.type) for entry in behind] == [
-        (3, "queued"),
-        (4, "queued"),
-        (5, "rewind"),
-    ]
-    assert [seq for seq, _ in hold([*LOG, *behind])] == [1, 2]
+    lost = count_missing(TURN, ENTRIES, Numbering(4, "other"), "mark")
+    assert lost == 2
+    behind = stand_in(TURN, Log(ENTRIES, "mark", lost))
+    log = [*ENTRIES, *(entry(seq, chunk) for seq, chunk in enumerate(behind, 3))]
+    assert [seq for seq, _ in hold(log)] == [1, 2]
+    assert count_lost(log) == 1
+    # A follower that has read more than there is.
+    more = [entry(3, text(TURN, "gone")), entry(4, queued(TURN)), *log[4:]]
+    assert [seq for seq, _ in hold([*ENTRIES, *more])] == [1, 2]
+
+
+def test_what_stood_in_before_is_not_held() -> None:
+    before = [*ENTRIES, *(entry(3, chunk) for chunk in stand_in(TURN, Log(ENTRIES, "", 1))[:1])]
+    chunks = stand_in(TURN, Log(before, "mark", 1))
+    assert [chunk.metadata.to_seq for chunk in chunks] == [2, 2]
 
 
 def test_a_rewind_that_cannot_be_read_tells_of_no_loss() -> None:
-    assert count_lost([*LOG, Entry(3, "rewind", b"{}")]) == 0
+    assert count_lost([*ENTRIES, Entry(3, "rewind", b"{}")]) == 0

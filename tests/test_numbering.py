@@ -53,12 +53,20 @@ async def test_more_are_reserved_before_they_are_told(
 
 async def test_what_is_reserved_is_noted(memory: Memory) -> None:
     begun = await memory.begin(TURN, "mark")
-    higher = await memory.reserve(TURN, begun.bound + 1)
+    higher = await memory.reserve(TURN, begun.bound + 1, "another")
     assert higher == begun.bound + 1 + AHEAD
-    # The mark stays: nobody knows whether a Redis that is new by now has what was told before.
-    assert await memory.numbering_of(TURN) == Numbering(higher, "mark")
+    assert await memory.numbering_of(TURN) == Numbering(higher, "another")
     await memory.let_go(TURN, 7)
-    assert await memory.numbering_of(TURN) == Numbering(7, "mark")
+    assert await memory.numbering_of(TURN) == Numbering(7, "another")
+
+
+async def test_a_mark_stays_until_a_redis_has_been_told_all(memory: Memory) -> None:
+    await memory.begin(TURN, "mark")
+    memory.gate.close()
+    await memory.begin(TURN, None)
+    numbering = await memory.numbering_of(TURN)
+    assert numbering
+    assert numbering.mark == "mark"
 
 
 async def test_another_process_that_writes_holds_nobody_up(memory: Memory, tmp_path: Path) -> None:
@@ -66,7 +74,7 @@ async def test_another_process_that_writes_holds_nobody_up(memory: Memory, tmp_p
     with sqlite3.connect(tmp_path / "checkpoints.sqlite", isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(sqlite3.OperationalError, match="locked"):
-            await asyncio.wait_for(memory.reserve(TURN, 200), 30)
+            await asyncio.wait_for(memory.reserve(TURN, 200, "mark"), 30)
         other.execute("ROLLBACK")
     other.close()
 
@@ -75,7 +83,7 @@ async def test_nothing_is_left_of_a_turn_that_has_ended(memory: Memory, saver: T
     await memory.begin(TURN)
     memory.gate.close()
     await memory.commit(Ending(turn=TURN, chunk=done(TURN)))
-    await memory.reserve(TURN, 200)  # its last chunks are still being told
+    await memory.reserve(TURN, 200, "mark")  # its last chunks are still being told
     assert await rows(saver, "numbering") == {"numbering": []}
 
 

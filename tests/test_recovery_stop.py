@@ -72,7 +72,7 @@ async def test_what_redis_has_lost_of_it_is_stood_in_for_before(
     valkey.set(keys.known(), "the-process-before told")  # which had two chunks more
     await recovery.start()
     types = [chunk["type"] for chunk in log_of(valkey, turn.turn_id)]
-    assert types == ["queued", "text", "queued", "queued", "rewind", "queued"]
+    assert types == ["queued", "text", "rewind", "rewind", "rewind", "queued"]
 
 
 async def test_one_that_is_to_be_cancelled_stays_so(

@@ -102,6 +102,6 @@ def test_of_long_void_text_little_is_quoted():
 def test_each_rewind_tells_only_of_what_has_become_void_since():
     first, second = (text("One", "m1"), rewind(0)), (text("Two", "m1"), rewind(0))
     shown = write_down(Screen(), *first, rewind(0), *second, text("Three", "m1"), rewind(6))
-    notes = [replaced("One"), LOST, replaced("Two"), LOST]
+    notes = [replaced("One"), replaced("Two"), LOST]  # of what is said twice running, one
     assert [line for line in shown.splitlines() if line.startswith(LOST)] == notes
     assert [line for line in shown.splitlines() if line not in notes] == ["One", "Two", "Three"]

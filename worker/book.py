@@ -32,18 +32,23 @@ class Book:
         self._told: dict[str, float] = {}
         self._owed: list[Callable[[], Awaitable[None]]] = []
 
-    async def reserve(self, turn: TurnRecord, seq: int) -> int:
-        """Lets the turn's chunks be told from number `seq` on; answers up to which."""
+    async def reserve(self, turn: TurnRecord, seq: int, mark: str) -> int:
+        """Lets the turn's chunks be told from number `seq` on; answers up to which.
+
+        `mark`: of a Redis that was told all before.
+        """
         bound = seq + numbering.AHEAD
-        await self.set_bound(turn, bound)
+        await transact(
+            self._saver,
+            lambda connection: numbering.reserve(connection, turn.turn_id, bound, mark),
+            locked_s=0,  # followers see nothing meanwhile
+        )
         return bound
 
     async def set_bound(self, turn: TurnRecord, bound: int) -> None:
-        """Lets the turn's chunks be told up to number `bound`; waits for no other process."""
+        """The turn's chunks come to that number, and no further until it is begun again."""
         await transact(
-            self._saver,
-            lambda connection: numbering.set_bound(connection, turn.turn_id, bound),
-            locked_s=0,  # followers see nothing meanwhile
+            self._saver, lambda connection: numbering.set_bound(connection, turn.turn_id, bound)
         )
 
     async def numbering_of(self, turn: TurnRecord) -> Numbering | None:

@@ -47,7 +47,7 @@ async def note_and_requeue(turn: TurnRecord, settings: WorkerSettings) -> str:
             async with open_redis(settings.REDIS_URL) as redis:
                 await Claims(redis, settings.lifetimes).let_wait(turn)
     except (TimeoutError, TurnkeeperError, sqlite3.Error) as error:
-        reason = str(error) or type(error).__name__
+        reason = str(error).rstrip(".") or type(error).__name__
         return f"not all is said of turn {turn.turn_id} ({reason})"
     return f"the next start goes on with turn {turn.turn_id}"
 

@@ -1,51 +1,44 @@
-"""What stands in a turn's log for chunks that Redis has lost."""
+"""What stands in a turn's log for chunks that Redis may have lost."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
-import msgspec
-
-from shared import chunks
-from shared.chunks import Interruption, Place, Queued, Rewind, RewindReason
+from shared.chunks import Interruption, Rewind
 from shared.record import TurnRecord
 from shared.stream import Entry
 from worker.numbering import Numbering
+from worker.rewind import find_reason, hold
 
 
-def replace_lost(
-    turn: TurnRecord, log: Sequence[Entry], numbering: Numbering | None, mark: str
-) -> list[Entry]:
-    """The entries that go behind a log which may have lost its end; none when it has not.
+class Log(NamedTuple):
+    """A turn's chunks as Redis has them, and the mark of that Redis.
 
-    A follower may have more than the log, so those numbers are not used for anything else, and what
-    came under them is void. `mark`: of the Redis that has the log.
+    `lost`: how many more may have been told. A follower may have them, so their numbers are not
+    used for anything else.
     """
+
+    entries: list[Entry]
+    mark: str
+    lost: int
+
+
+def count_missing(
+    turn: TurnRecord, log: Sequence[Entry], numbering: Numbering | None, mark: str
+) -> int:
+    """How many chunks behind its log may have been told. `mark`: of the Redis that has the log."""
     last = turn.seq
     if numbering and numbering.mark != mark:
         last = max(last, numbering.bound)
-    if last <= len(log):
-        return []
-    waits = chunks.encode(Queued(turn_id=turn.turn_id, metadata=Place(position=0)))
-    void = Interruption(len(log), find_reason(log, turn.attempt))
-    rewind = chunks.encode(Rewind(turn_id=turn.turn_id, metadata=void))
-    stand_ins = [Entry(seq, "queued", waits) for seq in range(len(log) + 1, last + 1)]
-    return [*stand_ins, Entry(last + 1, "rewind", rewind)]
+    return max(0, last - len(log))
 
 
-def find_reason(log: Iterable[Entry], attempt: int) -> RewindReason:
-    """Why this attempt goes on with a turn: a worker died with it of which nobody was told, or it
-    was stopped.
+def stand_in(turn: TurnRecord, log: Log) -> list[Rewind]:
+    """For each chunk that may be lost, and once more for whoever has read them all: that all since
+    the last that is held is void.
     """
-    return "worker_lost" if count_lost(log) < attempt - 1 else "worker_stopped"
-
-
-def count_lost(log: Iterable[Entry]) -> int:
-    """Of how many lost workers the log tells."""
-    return sum(_tells_of_loss(entry.body) for entry in log if entry.type == "rewind")
-
-
-def _tells_of_loss(body: bytes) -> bool:
-    try:
-        chunk = chunks.decode(body)
-    except msgspec.MsgspecError:  # of another version
-        return False
-    return isinstance(chunk, Rewind) and chunk.metadata.reason == "worker_lost"
+    if not log.lost:
+        return []
+    held = hold(log.entries)
+    to_seq = held[-1][0] if held else 0
+    metadata = Interruption(to_seq, find_reason(log.entries, turn.attempt))
+    return [Rewind(turn_id=turn.turn_id, metadata=metadata)] * (log.lost + 1)

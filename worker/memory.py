@@ -63,11 +63,11 @@ class Memory(Book):
         self._agents = agents
         self.gate = saver.gate
 
-    async def begin(self, turn: TurnRecord, mark: str = "") -> Begun:
+    async def begin(self, turn: TurnRecord, mark: str | None = "") -> Begun:
         """Fences the turn's thread and lets the turn write.
 
-        `mark`: of the Redis that has all of the turn's chunks so far. Raises ThreadQuarantined and
-        RestoreFailed.
+        `mark`: of the Redis that has all of the turn's chunks so far; None when none has. Raises
+        ThreadQuarantined and RestoreFailed.
         """
         record = characters.encode(turn).decode()
 

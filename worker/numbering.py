@@ -2,9 +2,8 @@
 
 - N1  Before a chunk is told of a turn that has begun, the database has its number, or a higher one:
       `bound` is written some steps ahead, and exactly when the turn is let go in order.
-- N2  `mark` is that of the Redis which had the whole log when the turn was begun or gone on with
-      (shared/lane.py). Another one may have lost the end of it; then worker/lost.py goes on above
-      the bound.
+- N2  `mark` is that of a Redis (shared/lane.py) which was told all numbers so far. Another one may
+      have lost the end of the log; then worker/lost.py goes on above the bound.
 - N3  A database that refuses costs no chunk: then a number may be used twice, if Redis and the
       worker are lost as well.
 
@@ -27,10 +26,11 @@ AHEAD = 100
 """A transaction for so many chunks, and at most so many stand-ins for chunks that were lost."""
 
 BEGIN = """
-INSERT INTO numbering VALUES (?, ?, ?) ON CONFLICT DO UPDATE
-SET bound = max(bound, excluded.bound), mark = excluded.mark
+INSERT INTO numbering VALUES (:turn, :bound, coalesce(:mark, '')) ON CONFLICT DO UPDATE
+SET bound = max(bound, :bound), mark = coalesce(:mark, mark)
 RETURNING bound
 """
+RESERVE = "UPDATE numbering SET bound = ?, mark = ? WHERE turn_id = ?"
 
 
 class Numbering(NamedTuple):
@@ -49,12 +49,21 @@ async def find_numbering(connection: Connection, turn_id: str) -> Numbering | No
     return Numbering(*row) if row else None
 
 
-async def begin(connection: Connection, turn_id: str, seq: int, mark: str) -> int:
-    """For a turn whose chunks have come to number `seq`; answers up to which they may be told."""
-    cursor = await connection.execute(BEGIN, (turn_id, seq + AHEAD, mark))
+async def begin(connection: Connection, turn_id: str, seq: int, mark: str | None) -> int:
+    """For a turn whose chunks have come to number `seq`; answers up to which they may be told.
+
+    `mark`: None keeps the one that is there.
+    """
+    values = {"turn": turn_id, "bound": seq + AHEAD, "mark": mark}
+    cursor = await connection.execute(BEGIN, values)
     row = await cursor.fetchone()
     assert row
     return row[0]
+
+
+async def reserve(connection: Connection, turn_id: str, bound: int, mark: str) -> None:
+    """For a turn that has begun and not ended, of which the Redis of that mark has all so far."""
+    await connection.execute(RESERVE, (bound, mark, turn_id))
 
 
 async def set_bound(connection: Connection, turn_id: str, bound: int) -> None:

@@ -22,7 +22,7 @@ from worker.fence import Fence
 from worker.insist import insist
 from worker.memory import Memory
 from worker.settlement import lift
-from worker.telling import complete_log, tell_later
+from worker.telling import make_good, tell_later
 
 Running = Callable[[], str]
 
@@ -58,7 +58,7 @@ class Recovery:
             return False
         log.warning("Redis was started anew or emptied: it is told what the database knows.")
         await self._tell_all(running)
-        log.info("Redis knows it all again.")
+        log.info("Redis has been told.")
         return True
 
     async def _tell_all(self, running: Running, *, starts: bool = False) -> None:
@@ -106,7 +106,7 @@ class Recovery:
         """One that was let go in order has not crashed, although Redis has not heard of it."""
         if (turn.status, status) == ("queued", "running"):
             with suppress(Fenced):  # it was claimed again since, and that one crashed
-                await complete_log(self._claims, self._memory, turn, mark)
+                await make_good(self._claims, self._memory, turn, mark)
                 await insist(lambda: self._claims.let_wait(turn))
 
     async def _lift_failed(self) -> None:

@@ -4,9 +4,14 @@
 - W2  A `rewind` says which number was the last before the first chunk that does not stand. What
       comes after it is told again as far as it stands, and with it what was never told.
 - W3  Each worker that was lost is told of once.
+- W4  Where chunks may be lost that a follower has, the `rewind` is told under each of their numbers
+      and once more, so that whoever has read some or all of them hears it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import msgspec
 
 from shared import chunks
 from shared.chunks import (
@@ -21,7 +26,6 @@ from shared.chunks import (
     Usage,
 )
 from shared.stream import Entry
-from worker.lost import count_lost
 from worker.standing import Standing
 from worker.translate import Translator
 
@@ -38,11 +42,13 @@ def set_right(
     translator: Translator,
     reason: RewindReason,
     attempt: int,
+    lost: int = 0,
 ) -> list[Chunk]:
     """The chunks that set right what followers hold; none if they hold what stands, know that the
     turn waits, and of each worker that died with it.
 
-    `translator` goes on from there: it knows what stands, and tells none of it again.
+    `lost`: how many chunks after `entries` may have been told as well. `translator` goes on from
+    there: it knows what stands, and tells none of it again.
     """
     held = hold(entries)
     stands = _contents(_tell(translator.begin_anew(), standing))
@@ -50,14 +56,13 @@ def set_right(
     translator.recall(chunk for _, chunk in kept)
     again = list(_tell(translator, standing))
     void = held[len(kept) :]
-    if not void and count_lost(entries) == attempt - 1:
-        waits = not kept or isinstance(kept[-1][1], Queued)
-        knows = bool(entries) and entries[-1].type == "rewind"
-        if knows or (waits and not again):
-            return again
-    to_seq = void[0][0] - 1 if void else len(entries)
-    metadata = Interruption(to_seq, reason)
-    return [Rewind(turn_id=translator.turn_id, metadata=metadata), *again]
+    waits = not kept or isinstance(kept[-1][1], Queued)
+    if not (void or again or lost) and waits and count_lost(entries) == attempt - 1:
+        return []
+    last = kept[-1][0] if kept else 0
+    to_seq = void[0][0] - 1 if void else last if lost else len(entries)
+    rewind = Rewind(turn_id=translator.turn_id, metadata=Interruption(to_seq, reason))
+    return [*[rewind] * (lost + 1), *again]
 
 
 def _tell(translator: Translator, standing: Standing) -> Iterator[Chunk]:
@@ -76,6 +81,27 @@ def hold(entries: Iterable[Entry]) -> Held:
         else:
             held.append((entry.seq, chunk))
     return held
+
+
+def find_reason(log: Iterable[Entry], attempt: int) -> RewindReason:
+    """Why this attempt goes on with a turn: a worker died with it of which nobody was told, or it
+    was stopped.
+    """
+    return "worker_lost" if count_lost(log) < attempt - 1 else "worker_stopped"
+
+
+def count_lost(log: Iterable[Entry]) -> int:
+    """Of how many lost workers the log tells; what it says several times running counts once."""
+    bodies = (body for body, _ in groupby(entry.body for entry in log))
+    return sum(_tells_of_loss(body) for body in bodies)
+
+
+def _tells_of_loss(body: bytes) -> bool:
+    try:
+        chunk = chunks.decode(body)
+    except msgspec.MsgspecError:  # of another version
+        return False
+    return isinstance(chunk, Rewind) and chunk.metadata.reason == "worker_lost"
 
 
 def _count_standing(held: Held, stands: Mapping[Key, str]) -> int:

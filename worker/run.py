@@ -15,6 +15,7 @@ from worker.conclusion import DONE, Outcome
 from worker.failures import TIMEOUT, AgentBroke, AgentCancelled, UnknownAgent
 from worker.gate import CURRENT_TURN, Gate, OpenTurn
 from worker.graph import Graph, stream_parts
+from worker.lost import Log
 from worker.publisher import Publisher
 from worker.settings import WorkerSettings
 from worker.translate import Translator
@@ -26,8 +27,8 @@ log = logging.getLogger(__name__)
 
 
 class Run(NamedTuple):
-    """What a run needs; `publisher` is told of it as it goes. `mark`: of the Redis that has what
-    was told before.
+    """What a run needs; `publisher` is told of it as it goes. `log`: what was told
+    before.
     """
 
     turn: TurnRecord
@@ -35,7 +36,7 @@ class Run(NamedTuple):
     settings: WorkerSettings
     translator: Translator
     publisher: Publisher
-    mark: str
+    log: Log
 
 
 async def drive(

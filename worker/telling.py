@@ -1,19 +1,17 @@
 """What a run finds told of its turn, and its last word: that it has ended, or waits again."""
 
 import logging
-from typing import NamedTuple
 
 from shared.claims import Claims
 from shared.record import ENDED, TurnRecord
-from shared.stream import Entry
 from worker.ending import Ending
 from worker.insist import insist
-from worker.lost import replace_lost
+from worker.lost import Log, count_missing, stand_in
 from worker.memory import Memory
 from worker.publisher import Publisher, open_publisher
 from worker.settlement import UNUSABLE
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 async def tell(claims: Claims, memory: Memory, ending: Ending, publisher: Publisher) -> None:
@@ -41,29 +39,31 @@ async def tell_later(claims: Claims, memory: Memory, ending: Ending) -> None:
     await tell(claims, memory, ending, publisher)
 
 
-class Log(NamedTuple):
-    """A turn's chunks so far, and the mark of the Redis that has them all."""
+async def read_log(claims: Claims, memory: Memory, turn: TurnRecord, mark: str) -> Log:
+    """What was told of the turn; `mark`: of the Redis that is there now.
 
-    entries: list[Entry]
-    mark: str
-
-
-async def complete_log(claims: Claims, memory: Memory, turn: TurnRecord, mark: str) -> Log:
-    """What was told of the turn; what Redis may have lost of it is stood in for, there too.
-
-    `mark`: of the Redis that is there now. May raise Fenced, sqlite3.Error and TimeoutError.
+    May raise sqlite3.Error and TimeoutError.
     """
     numbering = await memory.numbering_of(turn)
     told = await insist(lambda: claims.read_log(turn.turn_id))
     if not told:  # it has just been emptied
         await insist(lambda: claims.revive(turn, "running"))
         told = await insist(lambda: claims.read_log(turn.turn_id))
-    lost = replace_lost(turn, told, numbering, mark)
-    if lost:
-        await memory.set_bound(turn, lost[-1].seq + 1)  # and one for that it waits again
-        async with open_publisher(claims, turn, told, _ignore, lost) as publisher:
-            publisher.close()
-    return Log([*told, *lost], mark)
+    return Log(told, mark, count_missing(turn, told, numbering, mark))
+
+
+async def make_good(claims: Claims, memory: Memory, turn: TurnRecord, mark: str) -> None:
+    """Tells what stands in for chunks that are lost, of a turn that is to wait again.
+
+    May raise Fenced, sqlite3.Error and TimeoutError.
+    """
+    log = await read_log(claims, memory, turn, mark)
+    if log.lost:
+        last = len(log.entries) + log.lost + 1
+        await memory.set_bound(turn, last + 1)  # with that it waits
+        async with open_publisher(claims, turn, log.entries, _ignore) as publisher:
+            for chunk in stand_in(turn, log):
+                publisher.put(chunk)
 
 
 async def note_waiting(memory: Memory, turn: TurnRecord, publisher: Publisher) -> None:
@@ -71,7 +71,7 @@ async def note_waiting(memory: Memory, turn: TurnRecord, publisher: Publisher) -
     try:
         await memory.let_go(turn, len(publisher.entries) + 1)
     except UNUSABLE as error:  # then it counts as a crash, unless Redis hears of it
-        log.warning("That turn %s waits is not noted: %s", turn.turn_id, error)
+        logger.warning("That turn %s waits is not noted: %s", turn.turn_id, error)
 
 
 async def let_go(claims: Claims, turn: TurnRecord, publisher: Publisher) -> bool:

@@ -17,12 +17,13 @@ from worker.errors import BrokenOff, NotNow
 from worker.failures import explain, log_failure, worker_lost
 from worker.graph import Graph
 from worker.insist import RETRY_S, insist
+from worker.lost import Log
 from worker.memory import Memory
 from worker.publisher import Publisher, open_publisher
 from worker.run import Run
 from worker.settings import WorkerSettings
 from worker.settlement import UNUSABLE, abandon, keep, undo
-from worker.telling import Log, complete_log, let_go, note_waiting, tell, tell_later
+from worker.telling import let_go, note_waiting, read_log, tell, tell_later
 from worker.translate import Translator
 
 ATTEMPTS = {"resume": 2, "rollback": 1}
@@ -126,7 +127,7 @@ class TurnRunner:
     async def _bring_to_end(self, turn: TurnRecord) -> Ending:
         try:
             ended = await self._memory.end_of(turn)
-            so_far = None if ended else await self._complete_log(turn)
+            so_far = None if ended else await self._read_log(turn)
         except UNUSABLE as error:
             raise NotNow(f"The database cannot be used: {error}") from error
         if so_far:
@@ -136,8 +137,8 @@ class TurnRunner:
         await tell_later(self._claims, self._memory, ended)
         return ended
 
-    async def _complete_log(self, turn: TurnRecord) -> Log:
-        return await complete_log(self._claims, self._memory, turn, self._claims.mark)
+    async def _read_log(self, turn: TurnRecord) -> Log:
+        return await read_log(self._claims, self._memory, turn, self._claims.mark)
 
     async def _carry_out(self, turn: TurnRecord, so_far: Log) -> Ending:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
@@ -152,7 +153,7 @@ class TurnRunner:
                 lambda: turn.waited_s + time.monotonic() - began,
                 lambda: publisher.entries,
             )
-            run = Run(turn, self._agents, self._settings, translator, publisher, so_far.mark)
+            run = Run(turn, self._agents, self._settings, translator, publisher, so_far)
             ending = await self._work(run, account)
         if ending is None and not await let_go(self._claims, turn, publisher):
             ending = await undo(self._memory, account, CANCELLED)

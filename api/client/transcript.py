@@ -54,7 +54,7 @@ class Transcript:
             if event.completed:
                 self.note(f"ended: {event.type}")
         else:
-            if not (isinstance(chunk, Queued) and chunk == self._last):  # nothing new
+            if chunk != self._last or not isinstance(chunk, Queued | Rewind):  # else nothing new
                 self._show(event.seq, chunk)
             self._last = chunk
 

@@ -14,9 +14,10 @@ if status ~= "queued" and owner == claimant and redis.call("GET", running) == tu
 end
 
 local now_ms = time_ms()
--- A turn that is running already was left behind by a worker that died.
-if status == "running" or not started_at then redis.call("HINCRBY", turn, "attempt", 1) end
-if status == "running" then count_running_time(turn, nil) end
+-- A turn that holds the slot already was left behind by a worker that died.
+local was_left = status == "running" or (status == "cancelling" and redis.call("GET", running) == turn_id)
+if was_left or not started_at then redis.call("HINCRBY", turn, "attempt", 1) end
+if was_left then count_running_time(turn, nil) end
 if not started_at then redis.call("HSET", turn, "started_at", now_ms) end
 if status == "queued" then redis.call("HSET", turn, "status", "running") end
 
