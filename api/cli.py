@@ -12,7 +12,7 @@ def main() -> None:
     # nothing has been asked yet. A command that has something to end in order says so itself.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    if sys.argv[1:2] == ["worker"]:
+    if sys.argv[1:2] in (["worker"], ["api"]):
         # They wait for the process that this one becomes, which knows how to stop.
         signal.pthread_sigmask(signal.SIG_BLOCK, STOP)
     from api.commands import commands

@@ -4,10 +4,12 @@ import asyncio
 import os
 import signal
 import socket
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -105,6 +107,17 @@ async def test_signal_after_signal_changes_nothing(tmp_path: Path, number: signa
         errors = await errors_of(process)
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_that_comes_before_it_has_begun_ends_it_in_order(number: signal.Signals) -> None:
+    # It waits for the process to be able to hear it.
+    command = [sys.executable, "-P", "-m", "api"]
+    hold = partial(signal.pthread_sigmask, signal.SIG_BLOCK, [number])
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=hold) as process:
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=WITHIN_S)
+    assert (process.returncode, errors) == (0, b"")
 
 
 async def test_it_starts_without_redis(tmp_path: Path) -> None:

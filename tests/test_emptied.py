@@ -68,4 +68,4 @@ async def test_a_thread_keeps_its_agent(redis_url: str, valkey: RedisSeen, tmp_p
         await service.ask("Hello.", thread_id="a")
         valkey.flushall()
         await until(lambda: valkey.hget(keys.thread("a"), "agent") == b"chat")
-        assert valkey.ttl(keys.thread("a")) > 0
+        await until(lambda: valkey.ttl(keys.thread("a")) > 0)
