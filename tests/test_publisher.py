@@ -47,6 +47,18 @@ async def test_text_goes_out_at_once_and_then_by_the_frame(
     assert far.contents == ["now", "with the next frame"]
 
 
+async def test_what_nothing_can_be_joined_to_waits_for_no_frame(
+    far: FarSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "FRAME_S", 3600)
+    put = [use(str(number)) for number in range(20)]
+    async with open_publisher(far, TURN, LOG, far.cancel) as line:
+        for chunk in put:
+            line.put(chunk)
+        await until(lambda: far.chunks == put[:-1])
+    assert far.chunks == put
+
+
 async def test_text_of_a_slow_model_is_not_held_back(far: FarSide) -> None:
     async with open_publisher(far, TURN, LOG, far.cancel) as line:
         for number in range(5):

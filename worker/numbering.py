@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS numbering (
 """
 
 AHEAD = 100
-"""A transaction for so many chunks, and at most so many stand-ins for chunks that were lost."""
+"""A transaction for so many chunks; so many more stand-ins, at most, than chunks were lost."""
 
 BEGIN = """
 INSERT INTO numbering VALUES (:turn, :bound, coalesce(:mark, '')) ON CONFLICT DO UPDATE

@@ -151,7 +151,8 @@ class Publisher:
         self._sent = min(1, len(self._numbered))
 
     async def _wait_for_frame(self) -> None:
-        if self._sent < len(self._numbered):  # sent again: nothing is to be collected
+        # Sent again, or with others behind it, to which alone something can be joined.
+        if self._sent < len(self._numbered) or len(self._chunks) > 1:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(FRAME_S):
