@@ -9,9 +9,13 @@ TurnkeeperError
 │   ├── IdempotencyConflict
 │   └── Quarantined
 ├── UnknownTurn
+├── UnknownThread
+├── ThreadRunning        a turn of it is at work
+├── ThreadUnreadable     its agent cannot read it
 ├── Fenced               another claim owns the turn now
 ├── WorkerLost           no heartbeat of a worker
-└── WorkerBusy           no answer of the worker in time
+├── WorkerBusy           no answer of the worker in time
+└── WorkerFailed         the worker could not do what it was asked
 """
 
 
@@ -67,6 +71,24 @@ class UnknownTurn(TurnkeeperError):
     code = "unknown_turn"
 
 
+class UnknownThread(TurnkeeperError):
+    """No thread of this id is known."""
+
+    code = "unknown_thread"
+
+
+class ThreadRunning(TurnkeeperError):
+    """A turn of the thread is at work, or is being undone."""
+
+    code = "running"
+
+
+class ThreadUnreadable(TurnkeeperError):
+    """The thread's agent is not there any more, or fails on its own state."""
+
+    code = "unreadable"
+
+
 class Fenced(TurnkeeperError):
     """Another claim owns the turn, or it has ended: this one may write no more."""
 
@@ -83,3 +105,9 @@ class WorkerBusy(TurnkeeperError):
     """The worker did not answer in time."""
 
     code = "worker_busy"
+
+
+class WorkerFailed(TurnkeeperError):
+    """The worker could not do what it was asked; its database failed."""
+
+    code = "worker_failed"

@@ -30,8 +30,13 @@ def worker(lane: str = LANE) -> str:
 
 
 def requests(lane: str = LANE) -> str:
-    """List: questions of the API to the worker."""
+    """List: ids of the API's questions to the worker."""
     return f"{PREFIX}:{lane}:requests"
+
+
+def question(request_id: str) -> str:
+    """String with a short TTL: the question, as long as somebody waits for its answer."""
+    return f"{PREFIX}:question:{request_id}"
 
 
 def reply(request_id: str) -> str:

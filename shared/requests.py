@@ -1,39 +1,51 @@
 """The API's questions to the worker over Redis, answered in the middle of a turn too.
 
-A question goes to a list that the worker waits on; the answer comes back on a list of its own.
-Both are gone by themselves when nobody takes them.
+A question's id goes to a list that the worker waits on; the question itself is there only as long
+as somebody waits for the answer, by Redis' own clock. The answer comes back on a list of its own.
+All of them are gone by themselves when nobody takes them.
 """
 
 import logging
 import math
-import time
-from typing import TypeVar
+from typing import TypeVar, cast
 from uuid import uuid4
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
-from shared import keys
-from shared.errors import WorkerBusy, WorkerLost
+from shared import characters, keys
+from shared.errors import (
+    ThreadRunning,
+    ThreadUnreadable,
+    TurnkeeperError,
+    UnknownThread,
+    WorkerBusy,
+    WorkerFailed,
+    WorkerLost,
+)
 from shared.heartbeat import read_heartbeat
 from shared.redis import Redis, pop, redis_errors
+from shared.threads import ThreadQuestion
 
 PATIENCE_S = 5.0
+
+REFUSALS = {
+    kind.code: kind for kind in (UnknownThread, ThreadRunning, ThreadUnreadable, WorkerFailed)
+}
+"""What the worker may answer instead, as the asker is told it."""
 
 
 class StatusRequest(Struct, frozen=True, tag="status"):
     """What does the model server say of itself?"""
 
 
-Question = StatusRequest
-"""Every question there is; a union once there are more."""
+Question = StatusRequest | ThreadQuestion
 
 
 class Request(Struct, frozen=True):
-    """A question on its way. `deadline`: seconds since the epoch; nobody waits after it."""
+    """A question that somebody waits for an answer to."""
 
     request_id: str
-    deadline: float
     question: Question
 
 
@@ -56,53 +68,93 @@ class ModelStatus(Struct, frozen=True, kw_only=True):
     slot: Slot | None = None
 
 
+class Refusal(Struct, frozen=True):
+    """Why there is no answer."""
+
+    code: str
+    detail: str
+
+
+class Reply(Struct, frozen=True, omit_defaults=True):
+    """The answer as JSON, or the refusal."""
+
+    answer: Raw | None = None
+    refusal: Refusal | None = None
+
+
 A = TypeVar("A", bound=Struct)
 
-_requests = msgspec.json.Decoder(Request)
+_questions: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
+_replies = msgspec.json.Decoder(Reply)
 log = logging.getLogger(__name__)
 
 
 async def ask(redis: Redis, question: Question, answer: type[A], lane: str = keys.LANE) -> A:
-    """The worker's answer; raises WorkerLost at once without one, WorkerBusy after PATIENCE_S."""
+    """The worker's answer; raises WorkerLost at once without one, WorkerBusy after PATIENCE_S, and
+    what it refuses with.
+    """
     if await read_heartbeat(redis, lane) is None:
         raise WorkerLost("No worker is running.")
-    request = Request(uuid4().hex, time.time() + PATIENCE_S, question)
+    request_id = uuid4().hex
     with redis_errors():
         async with redis.pipeline() as pipe:
-            pipe.rpush(keys.requests(lane), msgspec.json.encode(request))
+            pipe.set(
+                keys.question(request_id),
+                msgspec.json.encode(question),
+                px=math.ceil(1000 * PATIENCE_S),
+            )
+            pipe.rpush(keys.requests(lane), request_id)
             pipe.expire(keys.requests(lane), _lifetime_s())
             await pipe.execute()
-    reply = await pop(redis, keys.reply(request.request_id), PATIENCE_S)
+    reply = await pop(redis, keys.reply(request_id), PATIENCE_S)
     if reply is None:
         raise WorkerBusy(f"The worker did not answer in {PATIENCE_S:g} s.")
-    return msgspec.json.decode(reply, type=answer)
+    return _read_reply(reply, answer)
+
+
+def _read_reply(reply: bytes, answer: type[A]) -> A:
+    read = _replies.decode(reply)
+    if refusal := read.refusal:
+        raise REFUSALS.get(refusal.code, WorkerFailed)(refusal.detail)
+    return msgspec.json.decode(read.answer or b"", type=answer)
 
 
 async def next_request(redis: Redis, lane: str = keys.LANE) -> Request:
     """Waits for the next question that somebody still waits for an answer to."""
     while True:
         item = await pop(redis, keys.requests(lane))
-        request = _read(item) if item else None
-        if request and request.deadline > time.time():
+        if item and (request := await _take(redis, item.decode(errors="replace"))):
             return request
 
 
-def _read(item: bytes) -> Request | None:
+async def _take(redis: Redis, request_id: str) -> Request | None:
+    with redis_errors():
+        async with redis.pipeline() as pipe:
+            pipe.get(keys.question(request_id))
+            pipe.delete(keys.question(request_id))
+            question, _ = cast(list[bytes | None], await pipe.execute())
     try:
-        return _requests.decode(item)
+        return Request(request_id, _questions.decode(question)) if question else None
     except msgspec.DecodeError as error:
         log.warning("A question is not understood: %s", error)
         return None
 
 
-async def answer(redis: Redis, request: Request, value: Struct) -> None:
-    """Sends the answer to whoever asked."""
+async def answer(redis: Redis, request: Request, value: Struct | TurnkeeperError) -> None:
+    """Sends the answer, or why there is none, to whoever asked."""
     key = keys.reply(request.request_id)
     with redis_errors():
         async with redis.pipeline() as pipe:
-            pipe.rpush(key, msgspec.json.encode(value))
+            pipe.rpush(key, encode_reply(value))
             pipe.expire(key, _lifetime_s())
             await pipe.execute()
+
+
+def encode_reply(value: Struct | TurnkeeperError) -> bytes:
+    """What is sent."""
+    if isinstance(value, TurnkeeperError):
+        return msgspec.json.encode(Reply(refusal=Refusal(value.code, str(value))))
+    return msgspec.json.encode(Reply(answer=Raw(characters.encode(value))))
 
 
 def _lifetime_s() -> int:

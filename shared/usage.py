@@ -43,6 +43,21 @@ class TurnUsage(Struct, frozen=True, kw_only=True):
     compacted: bool = False
 
 
+class ThreadUsage(Struct, frozen=True, kw_only=True):
+    """All turns of a thread that have run, cancelled and failed ones too; tokens are counts.
+
+    `elapsed_s_total`: seconds from acceptance to end. `context_end`: prompt size of the last call
+    for which the server stated one.
+    """
+
+    prompt_tokens_total: int | None = None
+    cache_read_total: int | None = None
+    completion_tokens_total: int | None = None
+    model_calls_total: int = 0
+    elapsed_s_total: float = 0.0
+    context_end: int | None = None
+
+
 def add_up(calls: list[CallUsage], model_calls: int) -> TurnUsage:
     """The totals of `model_calls` calls from those with figures; what none stated stays None."""
     own = [call.input_tokens for call in calls if not call.agent]
