@@ -106,6 +106,7 @@ class Claims:
                     *(chunks.type_of(chunk), chunks.encode(chunk)),
                     *(self._lifetimes.chunks_s, self._lifetimes.turn_s),
                     turn.thread_id if gave_up else "",
+                    turn.time_after(chunk.metadata.elapsed_s),
                     *_ending_fields(chunk, failure),
                 ],
             )

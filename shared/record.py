@@ -87,6 +87,10 @@ class TurnRecord(Struct, frozen=True, kw_only=True):
         """Seconds from acceptance to `now` (since the epoch), never below 0 for a clock behind."""
         return max(0.0, round(now - self.created_at / 1000, 3))
 
+    def time_after(self, elapsed_s: float) -> int:
+        """The time so many seconds after acceptance, in milliseconds since the epoch."""
+        return self.created_at + round(1000 * elapsed_s)
+
     @property
     def ended(self) -> bool:
         """The turn's terminal chunk is written."""

@@ -78,7 +78,7 @@ class Refusal(Struct, frozen=True):
 class Reply(Struct, frozen=True, omit_defaults=True):
     """The answer as JSON, or the refusal."""
 
-    answer: Raw | None = None
+    answer: Raw = Raw(b"null")
     refusal: Refusal | None = None
 
 
@@ -116,7 +116,7 @@ def _read_reply(reply: bytes, answer: type[A]) -> A:
     read = _replies.decode(reply)
     if refusal := read.refusal:
         raise REFUSALS.get(refusal.code, WorkerFailed)(refusal.detail)
-    return msgspec.json.decode(read.answer or b"", type=answer)
+    return msgspec.json.decode(read.answer, type=answer)
 
 
 async def next_request(redis: Redis, lane: str = keys.LANE) -> Request:

@@ -1,6 +1,7 @@
 """Questions of the API, answered by the worker."""
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,7 +10,14 @@ import msgspec
 import pytest
 
 from shared import keys, requests
-from shared.errors import WorkerBusy, WorkerLost
+from shared.errors import (
+    RedisAway,
+    ThreadRunning,
+    TurnkeeperError,
+    WorkerBusy,
+    WorkerFailed,
+    WorkerLost,
+)
 from shared.heartbeat import EXPIRE_S, Heartbeat, write_heartbeat
 from shared.redis import Redis, open_redis
 from shared.requests import ModelStatus, Request, Slot, StatusRequest, answer, ask, next_request
@@ -34,10 +42,6 @@ async def answering(redis: Redis, url: str) -> AsyncGenerator[None]:
         serving.cancel()
 
 
-def asked_at(deadline: float) -> bytes:
-    return msgspec.json.encode(Request("r", deadline, StatusRequest()))
-
-
 async def test_without_a_worker_nobody_is_asked(redis: Redis, valkey: RedisSeen) -> None:
     began = time.monotonic()
     with pytest.raises(WorkerLost):
@@ -51,7 +55,7 @@ async def test_a_question_is_answered(redis: Redis, valkey: RedisSeen) -> None:
     asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
     request = await next_request(redis)
     assert request.question == StatusRequest()
-    assert time.time() < request.deadline <= time.time() + requests.PATIENCE_S
+    assert not valkey.exists(keys.question(request.request_id))
     await answer(redis, request, STATUS)
     assert await asking == STATUS
     assert everlasting(valkey) == set()
@@ -85,10 +89,38 @@ async def test_a_worker_that_does_not_answer_is_busy(
 
 
 async def test_a_question_that_nobody_waits_for_is_skipped(redis: Redis, valkey: RedisSeen) -> None:
-    now = time.time()
-    valkey.rpush(keys.requests(), asked_at(now - 1), asked_at(now - 0.001), asked_at(now + 60))
-    assert (await next_request(redis)).deadline == now + 60
+    valkey.rpush(keys.requests(), "over", "over too", "waited for")
+    valkey.set(keys.question("waited for"), msgspec.json.encode(StatusRequest()))
+    assert (await next_request(redis)).request_id == "waited for"
     assert valkey.llen(keys.requests()) == 0
+
+
+async def test_a_question_is_there_as_long_as_its_asker_waits(
+    redis: Redis, valkey: RedisSeen
+) -> None:
+    await write_heartbeat(redis, BEAT)
+    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
+    await until(lambda: valkey.exists(keys.requests()))
+    [request_id] = valkey.lrange(keys.requests(), 0, -1)
+    left = valkey.pttl(keys.question(request_id.decode()))
+    assert 0 < left <= math.ceil(1000 * requests.PATIENCE_S)
+    asking.cancel()
+    await asyncio.wait({asking})
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind"),
+    [(ThreadRunning("It runs."), ThreadRunning), (RedisAway("It is not said."), WorkerFailed)],
+)
+async def test_a_refusal_arrives_as_what_it_is(
+    redis: Redis, refusal: TurnkeeperError, kind: type[TurnkeeperError]
+) -> None:
+    await write_heartbeat(redis, BEAT)
+    asking = asyncio.create_task(ask(redis, StatusRequest(), ModelStatus))
+    await answer(redis, await next_request(redis), refusal)
+    with pytest.raises(kind, match=str(refusal)) as caught:
+        await asking
+    assert type(caught.value) is kind
 
 
 async def test_unanswered_questions_go_away(redis: Redis, valkey: RedisSeen) -> None:
@@ -102,7 +134,7 @@ async def test_unanswered_questions_go_away(redis: Redis, valkey: RedisSeen) -> 
 
 
 async def test_an_answer_that_nobody_takes_goes_away(redis: Redis, valkey: RedisSeen) -> None:
-    await answer(redis, Request("r", time.time(), StatusRequest()), STATUS)
+    await answer(redis, Request("r", StatusRequest()), STATUS)
     assert 0 < valkey.ttl(keys.reply("r")) <= 2 * requests.PATIENCE_S
 
 
@@ -110,7 +142,8 @@ async def test_a_question_that_the_worker_does_not_know_stops_nothing(
     redis: Redis, redis_url: str, valkey: RedisSeen
 ) -> None:
     await write_heartbeat(redis, BEAT)
-    valkey.rpush(keys.requests(), b'{"request_id":"r","deadline":9e9,"question":{"type":"new"}}')
+    valkey.rpush(keys.requests(), "r")
+    valkey.set(keys.question("r"), b'{"type":"new"}', ex=60)
     async with FakeLlama() as fake, open_redis(redis_url) as own, answering(own, fake.base_url):
         assert (await ask(redis, StatusRequest(), ModelStatus)).llama == "ok"
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from shared.record import TurnRecord
-from worker import ledger, numbering, outbox
+from worker import ledger, numbering, outbox, register
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
 from worker.numbering import Numbering
@@ -109,13 +109,14 @@ class Book:
                 del self._told[turn_id]
 
     async def agents_of_threads(self) -> dict[str, str]:
-        """The agent of each thread that has had a turn."""
-        return await look(self._saver, ledger.agents_of_threads)
+        """The agent that each thread keeps."""
+        return await look(self._saver, register.agents_of_threads)
 
 
 async def enter_end(connection: Connection, ending: Ending, *, tell: bool = True) -> None:
     """In one transaction with what else the end does."""
-    await ledger.enter(connection, ending)
+    if await ledger.enter(connection, ending):
+        await register.count(connection, ending)
     await numbering.clear(connection, ending.turn.turn_id)
     if tell:
         await outbox.post(connection, ending)

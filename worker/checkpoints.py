@@ -16,9 +16,9 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from worker import fence, ledger, numbering, outbox
 from worker.errors import DatabaseUnusable
 from worker.gate import Gate, PutRefused
+from worker.schema import create_tables
 
 
 class TurnSaver(AsyncSqliteSaver):
@@ -85,8 +85,7 @@ async def open_checkpoints(path: Path) -> AsyncGenerator[TurnSaver]:
         try:
             # Before any graph is compiled: in strict mode that takes a copy of the saver.
             await saver.setup()
-            for module in (fence, ledger, numbering, outbox):
-                await connection.executescript(module.SCHEMA)
+            await create_tables(connection)
         except sqlite3.Error as error:
             raise DatabaseUnusable(f"CHECKPOINT_DB {path} cannot be used: {error}") from error
         yield saver

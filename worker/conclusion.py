@@ -45,7 +45,13 @@ class Account(Struct, frozen=True):
     def conclude(self, outcome: Outcome, rolled_back: int | None = None) -> Ending:
         """The turn's end; `rolled_back`: messages that the restore takes out of the thread."""
         chunk = self._chunk(outcome, rolled_back)
-        return Ending(turn=self.turn, chunk=chunk, failure=outcome.failure, log=self.log())
+        return Ending(
+            turn=self.turn,
+            chunk=chunk,
+            failure=outcome.failure,
+            log=self.log(),
+            said=self.tally.said,
+        )
 
     def _chunk(self, outcome: Outcome, rolled_back: int | None) -> Terminal:
         summary, turn_id = self._sum_up(), self.turn.turn_id

@@ -12,17 +12,25 @@ from shared.stream import Entry
 class Ending(Struct, frozen=True, kw_only=True):
     """`failure`: why, if the turn ended in an error. `log`: all chunks before the last one, for a
     Redis that has not heard of them, or loses them again; empty when it is not known any more.
+    `said`: when each message of the turn's own agent was whole (shared/threads.py: times), by its
+    id; results of tools by that of their call.
     """
 
     turn: TurnRecord
     chunk: Terminal
     failure: Failure | None = None
     log: list[Entry] = []
+    said: dict[str, int] = {}
 
     @property
     def outcome(self) -> str:
         """The turn's last status."""
         return chunks.type_of(self.chunk)
+
+    @property
+    def finished_at(self) -> int:
+        """When it ended: milliseconds since the epoch, by Redis' clock."""
+        return self.turn.time_after(self.chunk.metadata.elapsed_s)
 
     @property
     def rolled_back_messages(self) -> int | None:

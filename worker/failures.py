@@ -39,6 +39,13 @@ class ThreadQuarantined(TurnFailed):
     failure = ROLLBACK_FAILED
 
 
+class ThreadOfAnother(TurnFailed):
+    """The turn was accepted while Redis did not know the thread."""
+
+    def __init__(self, thread_id: str, agent: str) -> None:
+        self.failure = Failure("agent", f"Thread {thread_id} belongs to agent {agent!r}.")
+
+
 class AgentCancelled(TurnFailed):
     """The agent's own code let a cancellation out."""
 

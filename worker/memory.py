@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from shared import characters
 from shared.record import TurnRecord
-from worker import numbering, rollback
+from worker import numbering, register, rollback
 from worker.book import KEPT_S, Book, enter_end
 from worker.checkpoint_ids import continue_above
 from worker.checkpoints import TurnSaver
 from worker.ending import Ending
-from worker.failures import ThreadQuarantined
+from worker.failures import ThreadOfAnother, ThreadQuarantined
 from worker.fence import (
     Fence,
     fenced_pending,
@@ -67,7 +67,7 @@ class Memory(Book):
         """Fences the turn's thread and lets the turn write.
 
         `mark`: of the Redis that has all of the turn's chunks so far; None when none has. Raises
-        ThreadQuarantined and RestoreFailed.
+        ThreadQuarantined, ThreadOfAnother and RestoreFailed.
         """
         record = characters.encode(turn).decode()
 
@@ -81,6 +81,8 @@ class Memory(Book):
             return await raise_fence(connection, turn.thread_id, turn.turn_id, record), False
 
         async def work(connection: Connection) -> tuple[Fence, Begun]:
+            if (agent := await register.note(connection, turn)) != turn.agent:
+                raise ThreadOfAnother(turn.thread_id, agent)
             fence, landed = await fence_in(connection)
             bound = await numbering.begin(connection, turn.turn_id, turn.seq, mark)
             return fence, Begun(landed, bound)

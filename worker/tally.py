@@ -14,13 +14,22 @@ from shared.usage import CallUsage, add_up
 
 @dataclass
 class Tally:
-    """Counts while a turn runs. `chars` and `finish_reason` are the main agent's."""
+    """Counts while a turn runs. `chars`, `finish_reason` and `said` are the main agent's.
+
+    `said`: when its messages were whole, in milliseconds since the epoch, by their ids.
+    """
 
     calls: list[CallUsage] = field(default_factory=list[CallUsage])
     call_indexes: dict[str, int] = field(default_factory=dict[str, int])
     tool_calls: int = 0
     chars: int = 0
     finish_reason: str | None = None
+    said: dict[str, int] = field(default_factory=dict[str, int])
+
+    def note(self, message_id: str | None, agent: Agent, at: int) -> None:
+        """A message is whole; one that is written again was so before."""
+        if message_id and not agent:
+            self.said.setdefault(mend(message_id), at)
 
     def call_index(self, message_id: str) -> int:
         """The place of a message's model call among the turn's, from 1."""

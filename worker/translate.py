@@ -1,7 +1,7 @@
 """LangGraph's stream as chunks. Knows messages and tool calls, never a node or an agent by name."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
@@ -33,13 +33,20 @@ class Called(NamedTuple):
     at: float | None
 
 
-class Translator:
-    """Translates one turn and keeps its tally."""
+def _now_ms() -> int:
+    return round(1000 * time.time())
 
-    def __init__(self, turn_id: str, preview_chars: int) -> None:
+
+class Translator:
+    """Translates one turn and keeps its tally; `clock`: milliseconds since the epoch."""
+
+    def __init__(
+        self, turn_id: str, preview_chars: int, clock: Callable[[], int] = _now_ms
+    ) -> None:
         self.tally = Tally()
         self.turn_id = turn_id
         self._preview_chars = preview_chars
+        self._clock = clock
         self._agent_names: dict[Namespace, str] = {}
         self._calls: dict[str, Called] = {}
         self._answered: set[str] = set()
@@ -59,7 +66,7 @@ class Translator:
 
     def begin_anew(self) -> "Translator":
         """One for the same turn that has told nothing."""
-        return Translator(self.turn_id, self._preview_chars)
+        return Translator(self.turn_id, self._preview_chars, self._clock)
 
     def learn_agents(self, names: Mapping[Namespace, str]) -> None:
         """Takes the names of sub-agents from an earlier run."""
@@ -114,10 +121,12 @@ class Translator:
     def _step(self, message: BaseMessage, agent: Agent, now: float | None) -> Iterator[Chunk]:
         match message:
             case AIMessage():
+                self.tally.note(message.id, agent, self._clock())
                 for call in message.tool_calls:
                     called = Called(call["name"], now)
                     yield from self._call(call["id"] or "", called, call["args"], agent)
             case ToolMessage():
+                self.tally.note(message.tool_call_id, agent, self._clock())
                 yield from self._result(message, agent)
             case _:
                 pass

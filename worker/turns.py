@@ -142,15 +142,23 @@ class TurnRunner:
 
     async def _carry_out(self, turn: TurnRecord, so_far: Log) -> Ending:
         """Runs the turn and tells it as it goes; then keeps it, undoes it, or lets it go."""
-        began = time.monotonic()
-        translator = Translator(turn.turn_id, self._settings.TOOL_PREVIEW_CHARS)
+        accepted = time.monotonic() - turn.waited_s
+
+        def elapsed_s() -> float:
+            return time.monotonic() - accepted
+
+        preview_chars, clock = (
+            self._settings.TOOL_PREVIEW_CHARS,
+            lambda: turn.time_after(elapsed_s()),
+        )
+        translator = Translator(turn.turn_id, preview_chars, clock)
         cancel = partial(self.cancel, turn.turn_id)
         async with open_publisher(self._claims, turn, so_far.entries, cancel) as publisher:
             self._publisher = publisher
             account = Account(
                 turn,
                 translator.tally,
-                lambda: turn.waited_s + time.monotonic() - began,
+                elapsed_s,
                 lambda: publisher.entries,
             )
             run = Run(turn, self._agents, self._settings, translator, publisher, so_far)

@@ -7,8 +7,8 @@ local function ending_keys(names)
   }
 end
 
-local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl)
-  redis.call("HSET", keys.turn, "status", kind, "seq", seq, "finished_at", time_ms())
+local function end_turn(keys, turn_id, seq, kind, body, chunk_ttl, turn_ttl, finished_at)
+  redis.call("HSET", keys.turn, "status", kind, "seq", seq, "finished_at", finished_at)
   redis.call("XADD", keys.log, seq .. "-0", "type", kind, "body", body)
   redis.call("PUBLISH", keys.channel, seq .. " " .. kind .. " " .. body)
 

@@ -9,7 +9,8 @@ local status, started_at, last = unpack(redis.call("HMGET", keys.turn, "status",
 if status ~= "queued" or started_at then return {} end
 
 redis.call("HSET", keys.turn, "rolled_back_messages", 0)
-end_turn(keys, turn_id, tonumber(last) + 1, "cancelled", body, chunk_ttl, turn_ttl)
+end_turn(keys, turn_id, tonumber(last) + 1, "cancelled", body, chunk_ttl, turn_ttl,
+  time_ms())
 local record, flat = {}, redis.call("HGETALL", keys.turn)
 for place = 1, #flat, 2 do record[flat[place]] = flat[place + 1] end
 redis.call("RPUSH", unrecorded, cjson.encode(record))
